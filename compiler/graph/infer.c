@@ -101,8 +101,7 @@ static bool fits(struct graph *g, const struct type *t, const char *origin) {
         bytes = x_mul(g->ctx, bytes, t->dims[k]);
     }
     if (least <= MAX_BYTES && bytes->op != X_POISON) return true;
-    diag_node(&g->ctx->diags, DIAG_ERROR, E_SIZE, origin, "a tensor would have more than 2^48 bytes");
-    return false;
+    return diag_node(&g->ctx->diags, DIAG_ERROR, E_SIZE, origin, "a tensor would have more than 2^48 bytes"), false;
 }
 static bool all_fit(struct graph *g, struct value *const *v, int n, const char *origin) {
     for (int k = 0; k < n; k++)
@@ -111,11 +110,10 @@ static bool all_fit(struct graph *g, struct value *const *v, int n, const char *
 }
 
 static bool infer_node(struct graph *g, struct node *n) {
-    if (!n->op) {
-        diag_node(&g->ctx->diags, DIAG_ERROR, E_OP, n->origin, "operator %s is not supported",
-                  diag_quote(&g->ctx->arena, n->op_type));
-        return false;
-    }
+    if (!n->op)
+        return diag_node(&g->ctx->diags, DIAG_ERROR, E_OP, n->origin, "operator %s is not supported",
+                         diag_quote(&g->ctx->arena, n->op_type)),
+               false;
     if (n->op->control) return def_check(g, n) && n->op->control->infer(g, n, infer_region) != INFER_FAILED;
     if (n->op->expand) return def_expand(g, n);
     if (!def_infer(g, n)) return false;
@@ -184,12 +182,11 @@ static bool give_contents(struct graph *g, struct value *v, const char *name) {
     h.packed = packed_of(held, &p);
     if (h.asked && held->type.kind == TY_TENSOR) x = (struct contents){VALUE_OPTIONAL, true, &o.value, 1};
     else if (h.packed) x = (struct contents){.kind = VALUE_SEQUENCE, .present = true, .n = 2};
-    else if (!contents_of(held, &x)) {
-        diag(&g->ctx->diags, DIAG_ERROR, E_OP,
-             "output %s: what this sequence, optional or map holds is not known when the model is compiled",
-             diag_quote(&g->ctx->arena, name));
-        return false;
-    }
+    else if (!contents_of(held, &x))
+        return diag(&g->ctx->diags, DIAG_ERROR, E_OP,
+                    "output %s: what this sequence, optional or map holds is not known when the model is compiled",
+                    diag_quote(&g->ctx->arena, name)),
+               false;
     h.kind = h.asked && x.kind == VALUE_SEQUENCE ? VALUE_OPTIONAL_SEQUENCE : x.kind;
     h.present = x.present, h.n = h.asked + x.n;
     PUSH(&g->ctx->arena, &g->given, h);

@@ -71,8 +71,7 @@ static int open_beneath(struct external *x, const char *location) {
 }
 
 static bool refuse(struct external *x, const char *location, const char *why) {
-    diag(x->diags, DIAG_ERROR, E_EXTERNAL, "external data %s: %s", diag_quote(x->arena, location), why);
-    return false;
+    return diag(x->diags, DIAG_ERROR, E_EXTERNAL, "external data %s: %s", diag_quote(x->arena, location), why), false;
 }
 
 static bool map_location(struct external *x, const char *location, struct mapped_file *out) {

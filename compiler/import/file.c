@@ -12,22 +12,13 @@
 
 bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path, struct mapped_file *out) {
     struct stat st;
-    if (fstat(fd, &st) != 0) {
-        diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno));
-        return false;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        diag_at(d, DIAG_ERROR, code, path, d->origin, "not a regular file");
-        return false;
-    }
+    if (fstat(fd, &st) != 0) return diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno)), false;
+    if (!S_ISREG(st.st_mode)) return diag_at(d, DIAG_ERROR, code, path, d->origin, "not a regular file"), false;
     *out = (struct mapped_file){(const uint8_t *)"", 0};
     if (st.st_size == 0) /* cannot be mapped */
         return true;
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED) {
-        diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno));
-        return false;
-    }
+    if (p == MAP_FAILED) return diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno)), false;
     *out = (struct mapped_file){p, (size_t)st.st_size};
     return true;
 }
@@ -35,10 +26,7 @@ bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path,
 bool file_map(struct diags *d, const char *path, struct mapped_file *out) {
     *out = (struct mapped_file){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a fifo must not hang us */
-    if (fd < 0) {
-        diag_at(d, DIAG_ERROR, E_FILE, path, d->origin, "%s", strerror(errno));
-        return false;
-    }
+    if (fd < 0) return diag_at(d, DIAG_ERROR, E_FILE, path, d->origin, "%s", strerror(errno)), false;
     bool ok = file_map_fd(d, E_FILE, fd, path, out);
     close(fd);
     return ok;

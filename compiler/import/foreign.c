@@ -33,6 +33,15 @@ struct foreign {
     const char *ending; /* of the path */
     const char *what, *route;
 };
+#define EXPORTED                                                                                                       \
+    .what = "a program of torch.export",                                                                               \
+    .route = PYTHON("import torch; torch.onnx.export(torch.export.load('FILE'), dynamo=True).save('model.onnx')")
+#define TENSORRT                                                                                                       \
+    .what = "an engine of TensorRT, code for one kind of GPU",                                                         \
+    .route = "take the model that `trtexec --onnx=MODEL` was given"
+#define NCNN                                                                                                           \
+    .what = "a model of ncnn",                                                                                         \
+    .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"
 /* The first row that fits tells. In `route`, FILE stands for the path. */
 static const struct foreign rows[] = {
     {.begin = "version https://git-lfs", .what = "a pointer of Git LFS", .route = "`git lfs pull` fetches the model"},
@@ -45,14 +54,8 @@ static const struct foreign rows[] = {
      .what = "a TorchScript model",
      .route = PYTHON("import torch; m = torch.jit.load('FILE').eval(); torch.onnx.export(m, (torch.rand(1, 3, 224, "
                      "224),), 'model.onnx', dynamo=False)") AN_INPUT},
-    {.begin = "PK\3\4",
-     .mark = "exported_program",
-     .what = "a program of torch.export",
-     .route = PYTHON("import torch; torch.onnx.export(torch.export.load('FILE'), dynamo=True).save('model.onnx')")},
-    {.begin = "PK\3\4",
-     .mark = "models/model.json",
-     .what = "a program of torch.export",
-     .route = PYTHON("import torch; torch.onnx.export(torch.export.load('FILE'), dynamo=True).save('model.onnx')")},
+    {.begin = "PK\3\4", .mark = "exported_program", EXPORTED},
+    {.begin = "PK\3\4", .mark = "models/model.json", EXPORTED},
     {.begin = "PK\3\4", .mark = "data.pkl", .what = "a PyTorch checkpoint", .route = CHECKPOINT},
     {.begin = "PK\3\4", .mark = "model.weights.h5", .what = "a Keras model", .route = KERAS},
     {.begin = "PK\3\4", .mark = ".onnx", .what = "a zip archive", .route = "`unzip FILE` takes the model out"},
@@ -80,18 +83,10 @@ static const struct foreign rows[] = {
     {.begin = "<",
      .what = "a page of the web or another text in XML, not what a download should have given",
      .route = "`curl -L -o model.onnx URL` with the address of the file itself"},
-    {.begin = "ftrt",
-     .what = "an engine of TensorRT, code for one kind of GPU",
-     .route = "take the model that `trtexec --onnx=MODEL` was given"},
-    {.begin = "ptrt",
-     .what = "an engine of TensorRT, code for one kind of GPU",
-     .route = "take the model that `trtexec --onnx=MODEL` was given"},
-    {.begin = "7767517",
-     .what = "a model of ncnn",
-     .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"},
-    {.begin = "\335\205\166",
-     .what = "a model of ncnn",
-     .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"},
+    {.begin = "ftrt", TENSORRT},
+    {.begin = "ptrt", TENSORRT},
+    {.begin = "7767517", NCNN},
+    {.begin = "\335\205\166", NCNN},
     {.begin = "tree\nversion=",
      .what = "a LightGBM model",
      .route = TREES("lightgbm", "lightgbm.Booster(model_file='FILE')", "m.num_feature()")},
@@ -132,13 +127,9 @@ static const struct foreign rows[] = {
     {.ending = ".mnn",
      .what = "a model of MNN",
      .route = "MNN writes no ONNX: take the model that `MNNConvert -f ONNX --modelFile MODEL` was given"},
-    {.ending = ".engine",
-     .what = "an engine of TensorRT, code for one kind of GPU",
-     .route = "take the model that `trtexec --onnx=MODEL` was given"},
+    {.ending = ".engine", TENSORRT},
     {.ending = ".bin", .what = "a file of weights", .route = "give the model that it belongs to"},
-    {.ending = ".param",
-     .what = "a model of ncnn",
-     .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"},
+    {.ending = ".param", NCNN},
 };
 static const struct foreign empty = {.what = "an empty file", .route = "fetch or export the model again"};
 static const struct foreign saved_model = {

@@ -23,10 +23,9 @@ static expr symbol(struct importer *m, const char *name) {
     struct dim_option d;
     symbol_range(m, name, &d);
     if (d.lo == d.hi) return x_int(m->c, d.lo);
-    if (m->g->syms.n == ONNX_MAX_SYMBOLS) {
-        onnx_error(m, E_LIMIT, "the inputs have more than %d symbolic dimensions", ONNX_MAX_SYMBOLS);
-        return x_poison(m->c);
-    }
+    if (m->g->syms.n == ONNX_MAX_SYMBOLS)
+        return onnx_error(m, E_LIMIT, "the inputs have more than %d symbolic dimensions", ONNX_MAX_SYMBOLS),
+               x_poison(m->c);
     const struct sym *s = graph_sym(m->g, name, d.lo, d.hi);
     if (d.ref) ((struct sym *)(uintptr_t)s)->ref = d.ref; /* just made by us */
     return x_sym(m->c, s);
@@ -97,10 +96,9 @@ struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *
                    input ? diag_quote(&m->c->arena, input) : "a value");
     if (!input || (!shape && !given)) return type_tensor(m->c, t, NULL, -1);
     int rank = given ? given->rank : shape->n_dim > 32 ? 33 : (int)shape->n_dim;
-    if (rank > 32) {
-        onnx_error(m, E_LIMIT, "%s has more than 32 dimensions", diag_quote(&m->c->arena, input));
-        return type_tensor(m->c, t, NULL, -1);
-    }
+    if (rank > 32)
+        return onnx_error(m, E_LIMIT, "%s has more than 32 dimensions", diag_quote(&m->c->arena, input)),
+               type_tensor(m->c, t, NULL, -1);
     if (given && shape && shape->n_dim != (size_t)rank)
         onnx_error(m, E_USAGE, "%s gives %s %d dimensions, but the model gives it %zu", from,
                    diag_quote(&m->c->arena, input), rank, shape->n_dim);
@@ -134,10 +132,7 @@ static struct type tensor_type(struct importer *m, const Onnx__TypeProto__Tensor
 static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const char *input, int depth) {
     struct type ty = {.rank = -1}, *elem;
     const Onnx__TypeProto *inner = NULL;
-    if (depth > TYPE_DEPTH) {
-        onnx_error(m, E_LIMIT, "a type nests more than %d levels deep", TYPE_DEPTH);
-        return ty;
-    }
+    if (depth > TYPE_DEPTH) return onnx_error(m, E_LIMIT, "a type nests more than %d levels deep", TYPE_DEPTH), ty;
     switch (p ? p->value_case : ONNX__TYPE_PROTO__VALUE__NOT_SET) {
     case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE: return tensor_type(m, p->tensor_type, input);
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
@@ -208,30 +203,22 @@ static int64_t dense_index(const struct tensor *idx, const struct tensor *dense,
 const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorProto *p) {
     const struct tensor *v = p->values ? onnx_tensor(m, p->values) : NULL,
                         *idx = p->indices ? onnx_tensor(m, p->indices) : NULL;
-    if (!v || !idx) {
-        onnx_error(m, E_ONNX, "a sparse tensor lacks its values or indices");
-        return NULL;
-    }
+    if (!v || !idx) return onnx_error(m, E_ONNX, "a sparse tensor lacks its values or indices"), NULL;
     int rank = p->n_dims > 32 ? 33 : (int)p->n_dims;
     int64_t count = 1, bytes = 0, n = tensor_count(v);
     bool ok = rank >= 1 && rank <= 32 && v->rank == 1 && v->type != STR && idx->type == I64 &&
               ((idx->rank == 1 && idx->dims[0] == n) || (idx->rank == 2 && idx->dims[0] == n && idx->dims[1] == rank));
     for (int i = 0; ok && i < rank; i++) ok = p->dims[i] >= 0 && mul_ok(count, p->dims[i], &count);
     ok = ok && (bytes = dtype_packed_bytes(v->type, count)) >= 0;
-    if (!ok) {
-        onnx_error(m, E_ONNX, "the shape, values and indices of a sparse tensor do not fit together");
-        return NULL;
-    }
+    if (!ok) return onnx_error(m, E_ONNX, "the shape, values and indices of a sparse tensor do not fit together"), NULL;
     if (!charge(m, bytes)) return NULL;
     struct tensor *t = tensor_new(&m->c->arena, v->type, p->dims, rank);
     t->name = v->name;
     size_t size = (size_t)dtype_bytes(v->type);
     for (int64_t k = 0; k < n; k++) {
         int64_t at = dense_index(idx, t, k, count);
-        if (at < 0) {
-            onnx_error(m, E_ONNX, "index %lld of a sparse tensor is outside of its shape", (long long)k);
-            return NULL;
-        }
+        if (at < 0)
+            return onnx_error(m, E_ONNX, "index %lld of a sparse tensor is outside of its shape", (long long)k), NULL;
         if (dtype_bits(t->type) < 8) tensor_set_i(t, at, tensor_i(v, k));
         else memcpy((char *)tensor_data(t) + (size_t)at * size, (const char *)v->bytes + (size_t)k * size, size);
     }
@@ -367,15 +354,12 @@ const struct tensor *onnx_constant(struct importer *m, const struct scope *s, co
         for (size_t k = 0; q && p->attribute[i]->name && k < sizeof forms / sizeof *forms; k++) {
             struct attr a;
             if (strcmp(p->attribute[i]->name, forms[k].name) != 0) continue;
-            if (onnx_attr(m, forms[k].name, q, &a) != ATTR_OK || a.kind != forms[k].kind) {
-                onnx_error(m, E_ATTR, "attribute \"%s\" has the wrong type", forms[k].name);
-                return NULL;
-            }
+            if (onnx_attr(m, forms[k].name, q, &a) != ATTR_OK || a.kind != forms[k].kind)
+                return onnx_error(m, E_ATTR, "attribute \"%s\" has the wrong type", forms[k].name), NULL;
             return a.kind == AT_TENSOR
                        ? a.u.t
                        : from_list(m, forms[k].type, &a, a.kind == AT_INT || a.kind == AT_FLOAT || a.kind == AT_STRING);
         }
     }
-    onnx_error(m, E_ATTR, "a Constant has no value");
-    return NULL;
+    return onnx_error(m, E_ATTR, "a Constant has no value"), NULL;
 }

@@ -62,10 +62,10 @@ static bool map_input(struct importer *m, struct scope *s, const char *name, con
     struct type t = onnx_type(m, type, NULL);
     const struct shape_option *x = onnx_shape_of(m, name);
     if (!t.elem || t.elem->kind != TY_TENSOR || !t.dtype || !t.elem->dtype) return false;
-    if (x && (x->none || x->n != 1 || x->v->rank != 1)) {
-        onnx_error(m, E_USAGE, "--shape %s: of a map it says the number of entries", diag_quote(&m->c->arena, name));
-        return true;
-    }
+    if (x && (x->none || x->n != 1 || x->v->rank != 1))
+        return onnx_error(m, E_USAGE, "--shape %s: of a map it says the number of entries",
+                          diag_quote(&m->c->arena, name)),
+               true;
     struct holder h = {.name = name, .kind = VALUE_MAP, .present = true, .first = m->g->top->params.n, .n = 2};
     struct value *v[2];
     expr n = x && x->v->dims[0] >= 0 ? x_int(m->c, x->v->dims[0]) : onnx_unnamed_dim(m, name, 0);

@@ -25,14 +25,9 @@ static const char *prefixed(struct importer *m, const struct frame *f, const cha
 /* ---- names */
 bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct value *v) {
     name = intern(m->c->names, name);
-    if (!*name) {
-        onnx_error(m, E_GRAPH, "an input or initializer has no name");
-        return false;
-    }
-    if (map_get(&s->names, PKEY(name))) {
-        onnx_error(m, E_GRAPH, "the name %s is defined twice", quote(m, name));
-        return false;
-    }
+    if (!*name) return onnx_error(m, E_GRAPH, "an input or initializer has no name"), false;
+    if (map_get(&s->names, PKEY(name)))
+        return onnx_error(m, E_GRAPH, "the name %s is defined twice", quote(m, name)), false;
     map_put(&s->names, PKEY(name), v);
     return true;
 }

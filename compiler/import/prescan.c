@@ -252,11 +252,10 @@ bool prescan(struct diags *d, struct arena *a, const uint8_t *data, size_t size,
     s.limits = limits ? limits : &prescan_default_limits;
     if (!measure(&s, size, root)) return false;
     out->n = s.sizes.v[0];
-    if (out->n > s.limits->compact_bytes) {
-        diag(d, DIAG_ERROR, E_LIMIT, "%s without its large tensors has %zu bytes; at most %zu are read",
-             type_name(root), out->n, s.limits->compact_bytes);
-        return false;
-    }
+    if (out->n > s.limits->compact_bytes)
+        return diag(d, DIAG_ERROR, E_LIMIT, "%s without its large tensors has %zu bytes; at most %zu are read",
+                    type_name(root), out->n, s.limits->compact_bytes),
+               false;
     out->bytes = arena_alloc(a, out->n);
     uint8_t *end = write_compact(&s, size, root, out->bytes);
     ASSERT(end == out->bytes + out->n);

@@ -43,8 +43,7 @@ static size_t field_count(const Onnx__TensorProto *p, enum typed_field f) {
 /* Says what is wrong with tensor p and gives NULL. */
 static struct tensor *wrong(struct tensor_reader *r, const Onnx__TensorProto *p, enum diag_code code,
                             const char *what) {
-    diag(r->diags, DIAG_ERROR, code, "tensor %s: %s", diag_quote(r->arena, p->name ? p->name : ""), what);
-    return NULL;
+    return diag(r->diags, DIAG_ERROR, code, "tensor %s: %s", diag_quote(r->arena, p->name ? p->name : ""), what), NULL;
 }
 
 /* BOOL elements are 0 or 1 everywhere in the compiler; files may say otherwise. */
@@ -138,11 +137,10 @@ static struct tensor *from_typed_field(struct tensor_reader *r, const Onnx__Tens
     size_t n = field_count(p, f), need = (size_t)count;
     if (dtype_is_complex(t->type)) need = (size_t)count * 2; /* cannot overflow: its bytes were computed */
     else if (dtype_bits(t->type) < 8 && t->type != STR) need = t->nbytes;
-    if (n != need) {
-        diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu elements in %s, but its shape needs %zu",
-             diag_quote(r->arena, p->name ? p->name : ""), n, field_names[f], need);
-        return NULL;
-    }
+    if (n != need)
+        return diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu elements in %s, but its shape needs %zu",
+                    diag_quote(r->arena, p->name ? p->name : ""), n, field_names[f], need),
+               NULL;
     if (f == IN_STRING) {
         fill_strings(r, p, t);
         return t;
@@ -199,11 +197,10 @@ struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProt
         return has_raw ? wrong(r, p, E_ONNX, "both raw_data and external data") : from_external(r, p, t);
     if (!has_raw) return from_typed_field(r, p, t, count);
     if (t->type == STR) return wrong(r, p, E_ONNX, "strings cannot be raw_data");
-    if (nraw != t->nbytes) {
-        diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu bytes of raw_data, but type and shape need %zu",
-             diag_quote(r->arena, p->name ? p->name : ""), nraw, t->nbytes);
-        return NULL;
-    }
+    if (nraw != t->nbytes)
+        return diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu bytes of raw_data, but type and shape need %zu",
+                    diag_quote(r->arena, p->name ? p->name : ""), nraw, t->nbytes),
+               NULL;
     set_bytes(r, t, raw, mapped);
     return t;
 }
@@ -279,23 +276,20 @@ static bool take_tensors(struct tensor_reader *r, Onnx__TensorProto **p, size_t 
 }
 
 static bool take_sequence(struct tensor_reader *r, const Onnx__SequenceProto *s, struct value_io *v) {
-    if (s->n_sparse_tensor_values || s->n_sequence_values || s->n_map_values || s->n_optional_values) {
-        diag(r->diags, DIAG_ERROR, E_TYPE, "a sequence of something else than tensors");
-        return false;
-    }
-    if (s->n_tensor_values > HOLDER_MAX) {
-        diag(r->diags, DIAG_ERROR, E_LIMIT, "a sequence of %zu elements; at most %d are accepted", s->n_tensor_values,
-             HOLDER_MAX);
-        return false;
-    }
+    if (s->n_sparse_tensor_values || s->n_sequence_values || s->n_map_values || s->n_optional_values)
+        return diag(r->diags, DIAG_ERROR, E_TYPE, "a sequence of something else than tensors"), false;
+    if (s->n_tensor_values > HOLDER_MAX)
+        return diag(r->diags, DIAG_ERROR, E_LIMIT, "a sequence of %zu elements; at most %d are accepted",
+                    s->n_tensor_values, HOLDER_MAX),
+               false;
     return take_tensors(r, s->tensor_values, s->n_tensor_values, v);
 }
 
 static bool take_optional(struct tensor_reader *r, const Onnx__OptionalProto *o, struct value_io *v) {
-    if (o->sparse_tensor_value || o->map_value || o->optional_value || (o->tensor_value && o->sequence_value)) {
-        diag(r->diags, DIAG_ERROR, E_TYPE, "an optional of something else than a tensor or a sequence of tensors");
-        return false;
-    }
+    if (o->sparse_tensor_value || o->map_value || o->optional_value || (o->tensor_value && o->sequence_value))
+        return diag(r->diags, DIAG_ERROR, E_TYPE,
+                    "an optional of something else than a tensor or a sequence of tensors"),
+               false;
     v->present = o->tensor_value || o->sequence_value;
     if (o->elem_type == ELEM_SEQUENCE || o->sequence_value) v->kind = VALUE_OPTIONAL_SEQUENCE;
     if (o->tensor_value) v->kind = VALUE_OPTIONAL;
@@ -342,10 +336,8 @@ static struct tensor *keys_of(struct tensor_reader *r, const Onnx__MapProto *m) 
     enum dtype t = m->has_key_type ? dtype_by_onnx(m->key_type) : strings ? STR : I64;
     int64_t n = (int64_t)(strings ? m->n_string_keys : m->n_keys);
     if ((t != STR && !dtype_is_int(t)) || (m->n_keys && (strings || t == STR)) || (strings && t != STR) ||
-        dtype_bits(t) < 8 * (t != STR)) {
-        diag(r->diags, DIAG_ERROR, E_TYPE, "the keys of a map are neither integers nor strings");
-        return NULL;
-    }
+        dtype_bits(t) < 8 * (t != STR))
+        return diag(r->diags, DIAG_ERROR, E_TYPE, "the keys of a map are neither integers nor strings"), NULL;
     struct tensor *keys = tensor_new(r->arena, t, &n, 1);
     for (int64_t i = 0; i < n; i++)
         if (!strings) tensor_set_i(keys, i, m->keys[i]);
@@ -388,10 +380,8 @@ static bool take_maps(struct tensor_reader *r, Onnx__MapProto **m, size_t n, boo
             all = values;
         } else if (!i) {
             all = tensor_new(r->arena, values->type, (const int64_t[]){(int64_t)n, tensor_count(keys)}, 2);
-        } else if (values->type != all->type || !tensor_equal(keys, v->tensors[0])) {
-            diag(r->diags, DIAG_ERROR, E_TYPE, "the maps of a sequence differ in their keys");
-            return false;
-        }
+        } else if (values->type != all->type || !tensor_equal(keys, v->tensors[0]))
+            return diag(r->diags, DIAG_ERROR, E_TYPE, "the maps of a sequence differ in their keys"), false;
         int64_t count = tensor_count(keys);
         for (int64_t k = 0; several && k < count; k++) copy_element(all, (int64_t)i * count + k, values, k);
         v->tensors[0] = keys, v->tensors[1] = all;

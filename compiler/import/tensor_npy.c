@@ -22,10 +22,7 @@ struct npy {
     int64_t dims[32];
 };
 
-static bool refuse(struct diags *d, const char *why) {
-    diag(d, DIAG_ERROR, E_FILE, ".npy: %s", why);
-    return false;
-}
+static bool refuse(struct diags *d, const char *why) { return diag(d, DIAG_ERROR, E_FILE, ".npy: %s", why), false; }
 
 /* --- the header: a cursor over the text of the dict --- */
 

@@ -63,8 +63,7 @@ static const struct tensor *string_constant(struct tflite *t, const struct tfl_t
     s->strs = e;
     return s;
 damaged:
-    error(t, E_ONNX, "tensor %s: its strings are damaged", quote(t, x->name));
-    return NULL;
+    return error(t, E_ONNX, "tensor %s: its strings are damaged", quote(t, x->name)), NULL;
 }
 static bool charge(struct tflite *t, int64_t bytes) {
     t->m.bytes += bytes;
@@ -154,27 +153,24 @@ static const struct tensor *sparse_constant(struct tflite *t, const struct tfl_t
         .s = x->sparsity, .x = x, .width = (size_t)dtype_bytes(type), .steps = 4 * tensor_count(r) + 1024};
     d.to = tensor_data(r);
     if (dtype_bits(type) >= 8 && read_levels(&d) && place_level(&d, 0, 0)) return r;
-    error(t, E_ONNX, "tensor %s: its sparse form is damaged", quote(t, x->name));
-    return NULL;
+    return error(t, E_ONNX, "tensor %s: its sparse form is damaged", quote(t, x->name)), NULL;
 }
 static const struct tensor *constant(struct tflite *t, const struct tfl_tensor *x) {
     enum dtype type = element_type(t, x);
     int64_t count = 1;
     if (type == NONE) return NULL;
     for (int k = 0; k < x->rank; k++) {
-        if (x->dims[k] < 0 || (x->dims[k] && count > INT64_MAX / 16 / x->dims[k])) {
-            error(t, E_SIZE, "constant %s has an impossible shape", quote(t, x->name));
-            return NULL;
-        }
+        if (x->dims[k] < 0 || (x->dims[k] && count > INT64_MAX / 16 / x->dims[k]))
+            return error(t, E_SIZE, "constant %s has an impossible shape", quote(t, x->name)), NULL;
         count *= x->dims[k];
     }
     if (type == STR) return string_constant(t, x);
     if (x->sparsity) return sparse_constant(t, x, type);
     int64_t bytes = dtype_packed_bytes(type, count);
-    if (bytes < 0 || (uint64_t)bytes > x->nbytes) {
-        error(t, E_SIZE, "constant %s holds %zu bytes, not %lld", quote(t, x->name), x->nbytes, (long long)bytes);
-        return NULL;
-    }
+    if (bytes < 0 || (uint64_t)bytes > x->nbytes)
+        return error(t, E_SIZE, "constant %s holds %zu bytes, not %lld", quote(t, x->name), x->nbytes,
+                     (long long)bytes),
+               NULL;
     struct tensor *r = NEW(arena_of(t), struct tensor);
     *r =
         (struct tensor){.type = type, .rank = x->rank, .source = TS_MAPPED, .bytes = x->bytes, .nbytes = (size_t)bytes};
@@ -205,8 +201,7 @@ static struct variable *variable(struct tflite *t, const void *key, const char *
 }
 static bool may_have_state(struct tflite *t, const struct use_of *u) {
     if (u->region == t->m.g->top) return true;
-    error(t, E_OP, "variables in the branches of IF and the bodies of WHILE are not supported");
-    return false;
+    return error(t, E_OP, "variables in the branches of IF and the bodies of WHILE are not supported"), false;
 }
 /* The value of a variable now; x: the tensor that it is, or is read into. */
 static struct value *state_of(struct tflite *t, struct use_of *u, struct variable *v, const struct tfl_tensor *x) {
@@ -245,11 +240,10 @@ static struct value *value_of(struct tflite *t, struct use_of *u, int k) {
  * mid_zero for each intermediate result that the operator lists, scale 0 where there is none; an input with a scale for
  * each channel also gives channel_scale and channel_axis. */
 static bool quantization_is_sound(struct tflite *t, const struct tfl_tensor *x) {
-    if (x->odd_quantization) {
-        error(t, E_OP, "tensor %s is quantized in a way that is not supported (blocks, several axes, custom)",
-              quote(t, x->name));
-        return false;
-    }
+    if (x->odd_quantization)
+        return error(t, E_OP, "tensor %s is quantized in a way that is not supported (blocks, several axes, custom)",
+                     quote(t, x->name)),
+               false;
     bool ok = x->zero_point.n == x->scale.n || x->zero_point.n <= 1;
     for (int k = 0; k < x->scale.n && ok; k++) ok = scale_at(x, k) >= 0 && scale_at(x, k) <= 3.4e38;
     for (int k = 0; k < x->zero_point.n && ok; k++)
@@ -414,14 +408,10 @@ static bool call(struct tflite *t, struct region *r, int k, struct value *const 
                  struct value ***results) {
     const char *origin = t->m.c->diags.origin;
     struct use_of u = {.g = &t->model->graphs[k], .region = r};
-    if (t->depth == TFL_DEPTH) {
-        error(t, E_LIMIT, "graphs call each other more than %d levels deep", TFL_DEPTH);
-        return stop(t);
-    }
-    if (nargs != u.g->nins) {
-        error(t, E_ARITY, "graph %s takes %d inputs, not %d", quote(t, u.g->name), u.g->nins, nargs);
-        return false;
-    }
+    if (t->depth == TFL_DEPTH)
+        return error(t, E_LIMIT, "graphs call each other more than %d levels deep", TFL_DEPTH), stop(t);
+    if (nargs != u.g->nins)
+        return error(t, E_ARITY, "graph %s takes %d inputs, not %d", quote(t, u.g->name), u.g->nins, nargs), false;
     if (!count_nodes(t, u.g->ntensors)) return false;
     u.values = NEWN(arena_of(t), struct value *, u.g->ntensors);
     u.handles = NEWN(arena_of(t), const void *, u.g->ntensors);
@@ -443,8 +433,7 @@ static bool callee(struct tflite *t, const struct tfl_operator *o, const char *n
     const struct tfl_attr *a = option(o, name);
     *k = a ? (int)a->i : 0;
     if (*k >= 0 && *k < t->model->ngraphs && (!a || a->i == *k)) return true;
-    error(t, E_ATTR, "option %s: there is no graph %d", name, *k);
-    return false;
+    return error(t, E_ATTR, "option %s: there is no graph %d", name, *k), false;
 }
 static struct node *control_node(struct tflite *t, struct use_of *u, const char *op, struct value *const *ins, int nins,
                                  int nouts) {
@@ -473,11 +462,10 @@ static bool branch(struct tflite *t, struct node *n, const char *attr, int k, st
     struct value **results;
     add_params(r, args, nargs);
     if (!call(t, r, k, r->params.v, nargs, &results)) return false;
-    if (t->model->graphs[k].nouts != nouts) {
-        error(t, E_ARITY, "graph %s gives %d results, not %d", quote(t, t->model->graphs[k].name),
-              t->model->graphs[k].nouts, nouts);
-        return false;
-    }
+    if (t->model->graphs[k].nouts != nouts)
+        return error(t, E_ARITY, "graph %s gives %d results, not %d", quote(t, t->model->graphs[k].name),
+                     t->model->graphs[k].nouts, nouts),
+               false;
     for (int i = 0; i < nouts; i++) region_result(r, results[i]);
     return true;
 }
@@ -504,10 +492,8 @@ static bool while_operator(struct tflite *t, struct use_of *u, const struct tfl_
         !callee(t, o, "body_subgraph_index", &loop))
         return false;
     if (!call(t, u->region, cond, ins + 2, o->nins, &first)) return false;
-    if (t->model->graphs[cond].nouts != 1 || t->model->graphs[loop].nouts != o->nins || o->nouts != o->nins) {
-        error(t, E_ARITY, "the graphs of this WHILE do not fit each other");
-        return false;
-    }
+    if (t->model->graphs[cond].nouts != 1 || t->model->graphs[loop].nouts != o->nins || o->nouts != o->nins)
+        return error(t, E_ARITY, "the graphs of this WHILE do not fit each other"), false;
     ins[1] = first[0];
     struct node *n = control_node(t, u, "Loop", ins, o->nins + 2, o->nouts);
     struct region *r = body(t, n, "body", t->model->graphs[loop].name);
@@ -526,10 +512,9 @@ static bool call_operator(struct tflite *t, struct use_of *u, const struct tfl_o
     int k;
     if (!inputs_of(t, u, o, ins) || !callee(t, o, attr, &k) || !call(t, u->region, k, ins, o->nins, &results))
         return false;
-    if (t->model->graphs[k].nouts < o->nouts) {
-        error(t, E_ARITY, "graph %s gives fewer than %d results", quote(t, t->model->graphs[k].name), o->nouts);
-        return false;
-    }
+    if (t->model->graphs[k].nouts < o->nouts)
+        return error(t, E_ARITY, "graph %s gives fewer than %d results", quote(t, t->model->graphs[k].name), o->nouts),
+               false;
     for (int i = 0; i < o->nouts; i++) set_value(t, u, o->outs[i], results[i]);
     return true;
 }
@@ -697,10 +682,8 @@ static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t
     t.constants.arena = &c->arena;
     if ((uintptr_t)data % 16) data = arena_copy(&c->arena, data, n);
     t.model = tfl_read(&c->arena, data, n, &why);
-    if (!t.model) {
-        error(&t, E_ONNX, "not a valid TensorFlow Lite model: %s", why ? diag_quote(&c->arena, why) : "");
-        return NULL;
-    }
+    if (!t.model)
+        return error(&t, E_ONNX, "not a valid TensorFlow Lite model: %s", why ? diag_quote(&c->arena, why) : ""), NULL;
     t.m.g = graph_new(c, t.model->graphs[0].name);
     trace_pass(t.m.g, "import");
     t.m.g->file = c->diags.file;

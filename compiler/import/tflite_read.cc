@@ -349,10 +349,8 @@ const struct tfl_model *tfl_read(struct arena *a, const uint8_t *data, size_t si
     limits.max_tables = MAX_TABLES;
     fb::Verifier verifier(data, covered, limits);
     *why = nullptr;
-    if (!tflite::VerifyModelBuffer(verifier)) {
-        wrong(r, "its tables are damaged, or more than %zu", MAX_TABLES);
-        return nullptr;
-    }
+    if (!tflite::VerifyModelBuffer(verifier))
+        return wrong(r, "its tables are damaged, or more than %zu", MAX_TABLES), nullptr;
     r.model = tflite::GetModel(data);
     tfl_model *m = NEW(a, tfl_model);
     return model(r, m) ? m : nullptr;

@@ -113,10 +113,8 @@ const struct tensor *tensor_attr(const char *name) {
     return a ? a->u.t : NULL;
 }
 int norm_axis(int64_t axis, int r) {
-    if (axis < -r || axis >= (r ? r : 1)) {
-        fail(E_ATTR, "axis %lld is outside the rank %d", (long long)axis, r);
+    if (fail_if(axis < -r || axis >= (r ? r : 1), E_ATTR, "axis %lld is outside the rank %d", (long long)axis, r))
         return 0;
-    }
     return (int)(axis < 0 ? axis + r : axis);
 }
 int axis_attr(const char *name, T t) { return norm_axis(int_attr(name), rank(t)); }
@@ -261,10 +259,9 @@ static bool any_float(E e) { return e->type == F32 || e->type == F64; }
 /* As a value of type t, which has to hold it: a part cut off would be a wrong answer. */
 static E literal(E e, enum dtype t) {
     double v = number(e);
-    if ((dtype_is_int(t) || t == IDX) && !(floor(v) == v && isfinite(v))) {
-        fail(E_TYPE, "%g is no value of type %s, which it is computed with", v, dtype_name(t));
+    if (fail_if((dtype_is_int(t) || t == IDX) && !(floor(v) == v && isfinite(v)), E_TYPE,
+                "%g is no value of type %s, which it is computed with", v, dtype_name(t)))
         return x_poison(DEF_CTX);
-    }
     return x_num(DEF_CTX, t, v);
 }
 /* Literals take the other operand's type; an index beside an integer value becomes that value. */
@@ -454,11 +451,9 @@ static E bcast_dim(E a, E b, int axis) {
     struct ctx *c = DEF_CTX;
     if (a == b || x_is(b, 1)) return a;
     if (x_is(a, 1)) return b;
-    if (a->op == X_CONST && b->op == X_CONST) {
-        fail(E_SHAPE, "shapes do not broadcast: %lld against %lld on axis %d", (long long)a->u.i, (long long)b->u.i,
-             axis);
+    if (fail_if(a->op == X_CONST && b->op == X_CONST, E_SHAPE, "shapes do not broadcast: %lld against %lld on axis %d",
+                (long long)a->u.i, (long long)b->u.i, axis))
         return a;
-    }
     if (cut_to(a, b) || cut_to(b, a)) {
         require(x_cmp(c, X_EQ, a, b), "shapes do not broadcast on axis %d", axis);
         return cut_to(a, b) ? b : a;

@@ -150,6 +150,8 @@ E multiple_of(E a, E n);       /* a % n == 0 */
 const char *size_text(E size); /* for messages: a number, or an expression over the names of symbols */
 void fail(enum diag_code code, const char *fmt, ...) NN_PRINTF(2, 3); /* the node cannot be compiled */
 void help(const char *text);                                          /* what to do about the last `fail` */
+/* cond; where it holds the node cannot be compiled: `if (fail_if(...)) return;` */
+#define fail_if(cond, ...) ((cond) && (fail(__VA_ARGS__), true))
 
 /* ---- expansions: an op as other nodes (run with .expand). Values are graph values. */
 typedef struct value *V;
@@ -160,15 +162,23 @@ void gout(int k, V v); /* result k */
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs);
 #define N_OP(op, ...)                                                                                                  \
     n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
+/* The same with attributes: N_WITH("Concat", ATTRS(attr_int("axis", 1)), x, y). */
+#define ATTRS(...)                                                                                                     \
+    (const struct attr[]){__VA_ARGS__}, (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
+#define N_WITH(op, attrs, ...)                                                                                         \
+    n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), attrs)
 V n_const(const struct tensor *t);
 struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank); /* zeroed, for n_const */
 V n_const_i64(const int64_t *v, int n);                               /* 1-D */
-V n_const_f(enum dtype t, double v);                                  /* scalar */
+#define N_INTS(...)                                                                                                    \
+    n_const_i64((const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+V n_const_f(enum dtype t, double v); /* scalar */
 struct node *n_node(const char *op_type, const V *ins, int nins,
                     int nouts); /* several outputs, attributes through node_set_attr */
 struct node *n_node_in(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
 /* The same of the domain gcc2nn: operators that stand in expansions only. Its results have types. */
 struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs);
+V n_inferred(struct node *n); /* its first result; NULL for NULL and after a diagnostic */
 V n_cast(V v, enum dtype to); /* v itself where it is of that type */
 V n_transpose(V v, const int64_t *perm, int n);
 V n_dim(V v, int k); /* dim k as a vector of one i64 */
@@ -176,6 +186,7 @@ struct attr attr_int(const char *name, int64_t v);
 struct attr attr_float(const char *name, double v);
 struct attr attr_str(const char *name, const char *v);
 struct attr attr_ints(const char *name, const int64_t *v, int n);
+struct attr attr_floats(const char *name, const float *v, int n);
 int gdims(V v, E *dims); /* rank (or -1) and dims, known in expansions of inferred graphs */
 
 /* ---- control (If, Loop, Scan: .control): see lower/ops/control.c */

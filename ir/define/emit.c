@@ -289,6 +289,7 @@ V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct
         def_infer(def_now->g, n); /* so that gdims works on what was built */
     return n->outs.v[nout_index];
 }
+V n_inferred(struct node *n) { return n && def_infer(def_now->g, n) ? n->outs.v[0] : NULL; }
 V n_const(const struct tensor *t) { return graph_const(def_now->g, "", t); }
 struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank) {
     return tensor_new(&DEF_CTX->arena, t, dims, rank);
@@ -326,6 +327,12 @@ struct attr attr_ints(const char *name, const int64_t *v, int n) {
     struct attr a = attr_named(name, AT_INTS);
     a.n = n;
     a.u.is = arena_copy(&DEF_CTX->arena, v, (size_t)n * sizeof *v);
+    return a;
+}
+struct attr attr_floats(const char *name, const float *v, int n) {
+    struct attr a = attr_named(name, AT_FLOATS);
+    a.n = n;
+    a.u.fs = arena_copy(&DEF_CTX->arena, v, (size_t)n * sizeof *v);
     return a;
 }
 V n_cast(V v, enum dtype to) {

@@ -74,6 +74,11 @@ struct value *graph_ints(struct graph *g, const int64_t *v, int n) {
     for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
     return graph_const(g, "", t);
 }
+struct value *graph_scalar(struct graph *g, enum dtype t, int64_t v) {
+    struct tensor *x = tensor_new(&g->ctx->arena, t, NULL, 0);
+    tensor_set_i(x, 0, v);
+    return graph_const(g, "", x);
+}
 
 /* ---- use lists */
 static void add_use(struct graph *g, struct value *v, struct node *n, struct region *r, int index) {

@@ -144,6 +144,7 @@ void region_result(struct region *r, struct value *v);
 struct value *graph_const(struct graph *g, const char *name,
                           const struct tensor *t);                  /* type and (small integers) elems are set */
 struct value *graph_ints(struct graph *g, const int64_t *v, int n); /* a constant of rank 1 */
+struct value *graph_scalar(struct graph *g, enum dtype t, int64_t v);
 /* Appended to r, or put before `before` when not NULL. Outputs are new values without type. */
 struct node *node_new(struct region *r, struct node *before, const char *domain, const char *op_type,
                       struct value *const *ins, int nins, int nouts);

@@ -33,6 +33,17 @@ struct op_attr { /* name NULL ends a list */
     float f;
     const char *s;
 };
+/* The rows of such a list: A_INT("axis"), A_INT("axis", .i = -1), A_INT("axis", .flags = A_REQUIRED). */
+// clang-format off
+#define A_INT(...)    { .kind = AT_INT, .name = __VA_ARGS__ }
+#define A_INTS(...)   { .kind = AT_INTS, .name = __VA_ARGS__ }
+#define A_FLOAT(...)  { .kind = AT_FLOAT, .name = __VA_ARGS__ }
+#define A_FLOATS(...) { .kind = AT_FLOATS, .name = __VA_ARGS__ }
+#define A_STRING(...) { .kind = AT_STRING, .name = __VA_ARGS__ }
+#define A_STRINGS(...){ .kind = AT_STRINGS, .name = __VA_ARGS__ }
+#define A_TENSOR(...) { .kind = AT_TENSOR, .name = __VA_ARGS__ }
+#define A_REGION(...) { .kind = AT_REGION, .name = __VA_ARGS__ }
+// clang-format on
 /* Rewrites a node of version <= `upto` (that was not rewritten by an earlier row) into the form of the next version.
  * Rows are in ascending order; import runs all that apply. The node may be changed in place or replaced. */
 struct op_upgrade {
@@ -112,6 +123,7 @@ struct op {
     void (*define)(void); /* exactly one of these three */
     void (*expand)(void);
     const struct op_control *control;
+    const char *as; /* for define and expand that serve several rows: what this one is called where it is known */
     const struct op_upgrade *upgrades; /* upto 0 ends */
     const char *spec;                  /* section, and every deliberate deviation */
     int flags;                         /* enum op_flags */

@@ -95,10 +95,7 @@ static void op_mish(void) { map(mish, 0, 0); }
 static void op_swish(void) { map(swish, float_attr("alpha"), 0); }
 static void op_swiglu(void) {
     T a = in(0), b = in(1);
-    if (rank(a) != rank(b)) {
-        fail(E_RANK, "the operands of SwiGLU have rank %d and %d", rank(a), rank(b));
-        return;
-    }
+    if (fail_if(rank(a) != rank(b), E_RANK, "the operands of SwiGLU have rank %d and %d", rank(a), rank(b))) return;
     X i = axes(shape(a)), j = i;
     for (int k = 0; k < rank(a); k++) {
         require(eq(dim(a, k), dim(b, k)), "the operands of SwiGLU differ on axis %d", k);
@@ -111,10 +108,8 @@ static void op_gelu(void) {
     T x = in(0);
     X i = axes(shape(x));
     const char *how = str_attr("approximate");
-    if (strcmp(how, "none") && strcmp(how, "tanh")) {
-        fail(E_ATTR, "attribute \"approximate\" must be none or tanh");
+    if (fail_if(strcmp(how, "none") && strcmp(how, "tanh"), E_ATTR, "attribute \"approximate\" must be none or tanh"))
         return;
-    }
     out(0, dtype(x), i, strcmp(how, "tanh") ? gelu_erf(at(x, i)) : gelu_tanh(at(x, i)));
 }
 /* com.microsoft: Gelu of x + bias, with the erf or the tanh form. */
@@ -127,21 +122,16 @@ static void bias_gelu(E (*f)(E v)) {
 }
 static void op_biasgelu(void) { bias_gelu(gelu_erf); }
 static void op_fastgelu(void) { bias_gelu(gelu_tanh); }
-static void op_quickgelu(void) { map(swish, float_attr("alpha"), 0); }
 
-static const struct op_slot s_num[] = {{"X", TS_NUM, 0}, {0}}, s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
-                            s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_swiglu[] = {{"A", TS_FLOAT, 0}, {"B", TS_FLOAT, 0}, {0}};
-#define ALPHA(v)                                                                                                       \
-    { .name = "alpha", .kind = AT_FLOAT, .f = v }
-static const struct op_attr a_leaky[] = {ALPHA(0.01f), {0}}, a_one[] = {ALPHA(1), {0}},
-                            a_quick[] = {ALPHA(1.702f), {0}};
+static const struct op_attr a_leaky[] = {A_FLOAT("alpha", .f = 0.01f), {0}}, a_one[] = {A_FLOAT("alpha", .f = 1), {0}},
+                            a_quick[] = {A_FLOAT("alpha", .f = 1.702f), {0}};
 static const struct op_attr a_selu[] = {
-    ALPHA(1.67326319217681884765625f), {.name = "gamma", .kind = AT_FLOAT, .f = 1.05070102214813232421875f}, {0}};
-static const struct op_attr a_hsig[] = {ALPHA(0.2f), {.name = "beta", .kind = AT_FLOAT, .f = 0.5f}, {0}};
-static const struct op_attr a_shrink[] = {
-    {.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_gelu[] = {{.name = "approximate", .kind = AT_STRING, .s = "none"}, {0}};
+    A_FLOAT("alpha", .f = 1.67326319217681884765625f), A_FLOAT("gamma", .f = 1.05070102214813232421875f), {0}};
+static const struct op_attr a_hsig[] = {A_FLOAT("alpha", .f = 0.2f), A_FLOAT("beta", .f = 0.5f), {0}};
+static const struct op_attr a_shrink[] = {A_FLOAT("lambd", .f = 0.5f), A_FLOAT("bias"), {0}};
+static const struct op_attr a_gelu[] = {A_STRING("approximate", .s = "none"), {0}};
 
 static bool relu_clamps(const struct node *n, double *lo, double *hi) {
     *lo = 0, *hi = INFINITY;
@@ -150,28 +140,28 @@ static bool relu_clamps(const struct node *n, double *lo, double *hi) {
 #define ROW(name, since, first, attrs, slots, fn)                                                                      \
     { "", name, since, first, attrs, slots, slots_y, .define = fn, .spec = name }
 const struct op ops_activation[] = {
-    {"", "Relu", 14, 1, attrs_none, s_num, slots_y, .define = op_relu, .spec = "Relu", .clamps = relu_clamps},
-    ROW("LeakyRelu", 16, 1, a_leaky, s_flt, op_leaky),
-    ROW("ThresholdedRelu", 22, 10, a_one, s_flt, op_thresholded),
-    ROW("Elu", 22, 1, a_one, s_flt, op_elu),
-    ROW("Selu", 22, 1, a_selu, s_flt, op_selu),
-    ROW("Celu", 12, 12, a_one, s_flt, op_celu),
-    ROW("HardSigmoid", 22, 1, a_hsig, s_flt, op_hardsigmoid),
-    ROW("HardSwish", 22, 14, attrs_none, s_flt, op_hardswish),
-    ROW("Sigmoid", 13, 1, attrs_none, s_flt, op_sigmoid),
-    ROW("Softplus", 22, 1, attrs_none, s_flt, op_softplus),
-    ROW("Softsign", 22, 1, attrs_none, s_flt, op_softsign),
-    ROW("Mish", 22, 18, attrs_none, s_flt, op_mish),
-    ROW("Swish", 24, 24, a_one, s_flt, op_swish),
+    {"", "Relu", 14, 1, attrs_none, slots_num, slots_y, .define = op_relu, .spec = "Relu", .clamps = relu_clamps},
+    ROW("LeakyRelu", 16, 1, a_leaky, slots_float, op_leaky),
+    ROW("ThresholdedRelu", 22, 10, a_one, slots_float, op_thresholded),
+    ROW("Elu", 22, 1, a_one, slots_float, op_elu),
+    ROW("Selu", 22, 1, a_selu, slots_float, op_selu),
+    ROW("Celu", 12, 12, a_one, slots_float, op_celu),
+    ROW("HardSigmoid", 22, 1, a_hsig, slots_float, op_hardsigmoid),
+    ROW("HardSwish", 22, 14, attrs_none, slots_float, op_hardswish),
+    ROW("Sigmoid", 13, 1, attrs_none, slots_float, op_sigmoid),
+    ROW("Softplus", 22, 1, attrs_none, slots_float, op_softplus),
+    ROW("Softsign", 22, 1, attrs_none, slots_float, op_softsign),
+    ROW("Mish", 22, 18, attrs_none, slots_float, op_mish),
+    ROW("Swish", 24, 24, a_one, slots_float, op_swish),
     {"", "SwiGLU", 27, 27, a_one, s_swiglu, slots_y, .define = op_swiglu, .spec = "SwiGLU-27"},
-    ROW("Shrink", 9, 9, a_shrink, s_num, op_shrink),
-    ROW("Gelu", 20, 20, a_gelu, s_flt, op_gelu),
+    ROW("Shrink", 9, 9, a_shrink, slots_num, op_shrink),
+    ROW("Gelu", 20, 20, a_gelu, slots_float, op_gelu),
     {"com.microsoft", "Gelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu, .spec = "com.microsoft.Gelu"},
     {"com.microsoft", "BiasGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu,
      .spec = "com.microsoft.BiasGelu"},
     {"com.microsoft", "FastGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_fastgelu,
      .spec = "com.microsoft.FastGelu"},
-    {"com.microsoft", "QuickGelu", 1, 1, a_quick, s_flt, slots_y, .define = op_quickgelu,
+    {"com.microsoft", "QuickGelu", 1, 1, a_quick, slots_float, slots_y, .define = op_swish,
      .spec = "com.microsoft.QuickGelu"},
     {0},
 };

@@ -17,11 +17,10 @@ static bool heads_of(struct heads *h, T t, const char *count_attr) {
         return true;
     }
     int64_t n = int_attr(count_attr);
-    if (rank(t) != 3 || n < 1) {
-        fail(E_RANK, "an operand has rank %d; of rank 3 attribute \"%s\" must say how many heads it holds", rank(t),
-             count_attr);
+    if (fail_if(rank(t) != 3 || n < 1, E_RANK,
+                "an operand has rank %d; of rank 3 attribute \"%s\" must say how many heads it holds", rank(t),
+                count_attr))
         return false;
-    }
     h->count = idx(n), h->length = dim(t, 1), h->size = div_(dim(t, 2), idx(n));
     require(multiple_of(dim(t, 2), idx(n)), "the last axis is no multiple of the number of heads");
     return true;
@@ -213,10 +212,9 @@ static void op_rotary(void) {
     X i = axes(shape(x.t));
     if (rank(x.t) == 4) b = i.v[0], h = i.v[1], s = i.v[2], d = i.v[3];
     else b = i.v[0], s = i.v[1], h = div_(i.v[2], x.size), d = mod_(i.v[2], x.size);
-    if (rank(cos_t) != (has(pos) ? 2 : 3) || rank(sin_t) != rank(cos_t) || (has(pos) && rank(pos) != 2)) {
-        fail(E_RANK, "the caches have rank 2 with position_ids, which has rank 2, and 3 without");
+    if (fail_if(rank(cos_t) != (has(pos) ? 2 : 3) || rank(sin_t) != rank(cos_t) || (has(pos) && rank(pos) != 2), E_RANK,
+                "the caches have rank 2 with position_ids, which has rank 2, and 3 without"))
         return;
-    }
     for (int k = 0; k < rank(cos_t); k++)
         require(eq(dim(cos_t, k), dim(sin_t, k)), "the caches of sine and cosine differ on axis %d", k);
     require(le(turned, x.size), "rotary_embedding_dim exceeds the size of a head");
@@ -243,10 +241,9 @@ static void op_tensorscatter(void) {
     T past = in(0), update = in(1), where = in(2);
     int a = axis_attr("axis", past);
     bool circular = !strcmp(str_attr("mode"), "circular");
-    if (rank(update) != rank(past) || a < 1) {
-        fail(E_RANK, "cache and update must have the same rank, and the axis must not be the first");
+    if (fail_if(rank(update) != rank(past) || a < 1, E_RANK,
+                "cache and update must have the same rank, and the axis must not be the first"))
         return;
-    }
     E n = dim(past, a), len = dim(update, a);
     X i = axes(shape(past)), u = i;
     E first = has(where) ? cast(I64, at(where, list1(wrap_index(i.v[0], dim(where, 0))))) : val(idx(0));
@@ -273,29 +270,25 @@ static const struct op_slot s_attention_out[] = {{"Y", TS_ANY, 0},
                                                  {"present_value", TS_ANY, OPTIONAL},
                                                  {"qk_matmul_output", TS_ANY, OPTIONAL},
                                                  {0}};
-static const struct op_attr a_attention[] = {{.name = "is_causal", .kind = AT_INT},
-                                             {.name = "kv_num_heads", .kind = AT_INT},
-                                             {.name = "q_num_heads", .kind = AT_INT},
-                                             {.name = "qk_matmul_output_mode", .kind = AT_INT},
-                                             {.name = "scale", .kind = AT_FLOAT},
-                                             {.name = "softcap", .kind = AT_FLOAT},
-                                             {.name = "softmax_precision", .kind = AT_INT},
-                                             {.name = "left_window_size", .kind = AT_INT, .i = -1},
-                                             {.name = "right_window_size", .kind = AT_INT, .i = -1},
+static const struct op_attr a_attention[] = {A_INT("is_causal"),
+                                             A_INT("kv_num_heads"),
+                                             A_INT("q_num_heads"),
+                                             A_INT("qk_matmul_output_mode"),
+                                             A_FLOAT("scale"),
+                                             A_FLOAT("softcap"),
+                                             A_INT("softmax_precision"),
+                                             A_INT("left_window_size", .i = -1),
+                                             A_INT("right_window_size", .i = -1),
                                              {0}};
 static const struct op_slot s_rotary[] = {{"X", TS_FLOAT, 0},
                                           {"cos_cache", TS_FLOAT, 0},
                                           {"sin_cache", TS_FLOAT, 0},
                                           {"position_ids", TSET(I64), OPTIONAL},
                                           {0}};
-static const struct op_attr a_rotary[] = {{.name = "interleaved", .kind = AT_INT},
-                                          {.name = "num_heads", .kind = AT_INT},
-                                          {.name = "rotary_embedding_dim", .kind = AT_INT},
-                                          {0}};
+static const struct op_attr a_rotary[] = {A_INT("interleaved"), A_INT("num_heads"), A_INT("rotary_embedding_dim"), {0}};
 static const struct op_slot s_tscatter[] = {
     {"past_cache", TS_ANY, 0}, {"update", TS_ANY, 0}, {"write_indices", TSET(I64), OPTIONAL}, {0}};
-static const struct op_attr a_tscatter[] = {
-    {.name = "axis", .kind = AT_INT, .i = -2}, {.name = "mode", .kind = AT_STRING, .s = "linear"}, {0}};
+static const struct op_attr a_tscatter[] = {A_INT("axis", .i = -2), A_STRING("mode", .s = "linear"), {0}};
 const struct op ops_attention[] = {
     {"", "Attention", 24, 23, a_attention, s_attention, s_attention_out, .define = op_attention,
      .spec = "Attention-24; scores and softmax in f32, or f64 for f64 operands or precision"},

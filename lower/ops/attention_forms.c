@@ -36,8 +36,7 @@ static V step(struct place p, V state, const V *x, V *y) {
 }
 static struct place here(void) { return (struct place){def_node()->in, def_node()}; }
 static V one_step(V state, const V *x, V *y) {
-    static const int64_t second = 1;
-    V slice[L_COUNT] = {0}, axis = n_const_i64(&second, 1), one;
+    V slice[L_COUNT] = {0}, axis = N_INTS(1), one;
     for (int k = 0; k < L_COUNT; k++)
         if (x[k]) slice[k] = MAKE(here(), "Squeeze", x[k], axis);
     state = step(here(), state, slice, &one);
@@ -68,12 +67,11 @@ static V all_steps(V state, const V *x, V *y) {
 }
 /* v in f32, with its last axis as these sizes (0 keeps one, -1 is what is left). */
 static V split(V v, int64_t d2, int64_t d3, int64_t d4) {
-    return N_OP("Reshape", n_cast(v, F32), n_const_i64((const int64_t[]){0, 0, d2, d3, d4}, 5));
+    return N_OP("Reshape", n_cast(v, F32), N_INTS(0, 0, d2, d3, d4));
 }
 static V zero_state(int64_t heads, V query, V key, V value) {
-    V dims[] = {n_dim(query, 0), n_const_i64(&heads, 1), n_dim(key, 3), n_dim(value, 4)};
-    struct attr axis = attr_int("axis", 0);
-    return N_OP("ConstantOfShape", n_op("Concat", 0, dims, 4, &axis, 1));
+    V dims[] = {n_dim(query, 0), N_INTS(heads), n_dim(key, 3), n_dim(value, 4)};
+    return N_OP("ConstantOfShape", n_op("Concat", 0, dims, 4, ATTRS(attr_int("axis", 0))));
 }
 /* Of the sums: what the attribute says, else one by the root of the size of a key. */
 static V scale_of(V key) {
@@ -90,10 +88,9 @@ static bool linear_is_sound(int64_t q_heads, int64_t heads, bool decays, bool de
         fail(E_ARITY, "update rule %s needs \"%s\"", rule, decays && !gin(4) ? "decay" : "beta");
     else {
         for (int k = 0; k < 6; k++)
-            if (gin(k) && gin(k)->type.rank != 3 + (k == 3)) {
-                fail(E_RANK, "input %d has rank %d", k, gin(k)->type.rank);
+            if (fail_if(gin(k) && gin(k)->type.rank != 3 + (k == 3), E_RANK, "input %d has rank %d", k,
+                        gin(k)->type.rank))
                 return false;
-            }
         return true;
     }
     return false;
@@ -114,7 +111,7 @@ static void op_linear_attention(void) {
     bool single = x_is_int(query->type.dims[1], &steps) && steps == 1 && region_is_settled(def_node()->in);
     state = (single ? one_step : all_steps)(state, x, &y);
     y = MAKE(here(), "Mul", y, scale_of(x[L_K]));
-    y = MAKE(here(), "Reshape", y, n_const_i64((const int64_t[]){0, 0, -1}, 3));
+    y = MAKE(here(), "Reshape", y, N_INTS(0, 0, -1));
     struct node *cast = make(here(), "Cast", &y, 1, 1);
     node_set_attr(cast, attr_int("to", dtype_onnx(query->type.dtype)));
     gout(0, cast->outs.v[0]);
@@ -164,8 +161,7 @@ static void op_causal_conv(void) {
 enum { FLEX_CAPTURES = 64 };
 static V dims_joined(V a, V b, V c, V d, V e) {
     V parts[] = {a, b, c, d, e};
-    struct attr axis = attr_int("axis", 0);
-    return n_op("Concat", 0, parts, e ? 5 : 4, &axis, 1);
+    return n_op("Concat", 0, parts, e ? 5 : 4, ATTRS(attr_int("axis", 0)));
 }
 /* v after the body of that name, with what it captures; v when there is none. NULL after a diagnostic. */
 static V modified(const char *name, V v) {
@@ -191,7 +187,7 @@ static bool flex_is_sound(V q, V k, V v, enum dtype t) {
 }
 /* Scores of [B, heads of the query, L, S] come from products of [B, heads of the keys, queries for each, L, S]. */
 static void op_flex_attention(void) {
-    static const int64_t turned[] = {0, 1, 2, 4, 3}, third = 2;
+    static const int64_t turned[] = {0, 1, 2, 4, 3};
     V q = gin(0), k = gin(1), v = gin(2);
     enum dtype given = dtype_by_onnx((int)int_attr("softmax_precision")), own = q->type.dtype,
                t = given        ? given
@@ -199,8 +195,7 @@ static void op_flex_attention(void) {
                                 : F32;
     if (!flex_is_sound(q, k, v, t)) return;
     V heads = n_dim(k, 1), length = n_dim(q, 2), keys = n_dim(k, 2), shared = N_OP("Div", n_dim(q, 1), heads),
-      group = n_const_i64(&third, 1), scale;
-    struct attr last = attr_int("axis", -1);
+      group = N_INTS(2), scale;
     if (has_attr("scale")) scale = n_const_f(t, float_attr("scale"));
     else scale = N_OP("Reciprocal", N_OP("Sqrt", n_cast(n_dim(q, 3), t)));
     q = N_OP("Reshape", n_cast(q, t), dims_joined(n_dim(q, 0), heads, shared, length, n_dim(q, 3)));
@@ -209,7 +204,7 @@ static void op_flex_attention(void) {
     scores = N_OP("Reshape", scores, dims_joined(n_dim(gin(0), 0), n_dim(gin(0), 1), length, keys, NULL));
     if (!(scores = modified("score_mod", scores))) return;
     struct node *softmax = make(here(), "Softmax", &scores, 1, 1);
-    node_set_attr(softmax, last);
+    node_set_attr(softmax, attr_int("axis", -1));
     V probs = modified("prob_mod", softmax->outs.v[0]);
     if (!probs) return;
     probs = MAKE(here(), "Reshape", probs, dims_joined(n_dim(gin(0), 0), heads, shared, length, keys));
@@ -233,18 +228,15 @@ static const struct op_slot s_causal[] = {
     {"input", TS_T, 0}, {"weight", TS_T, 0}, {"bias", TS_T, OPTIONAL}, {"past_state", TS_T, OPTIONAL}, {0}};
 static const struct op_slot s_flex[] = {
     {"Q", TS_FLOAT, 0}, {"K", TS_FLOAT, 0}, {"V", TS_FLOAT, 0}, {"captured", TS_ANY, VARIADIC | OPTIONAL}, {0}};
-static const struct op_attr a_flex[] = {{.name = "score_mod", .kind = AT_REGION},
-                                        {.name = "prob_mod", .kind = AT_REGION},
-                                        {.name = "scale", .kind = AT_FLOAT},
-                                        {.name = "softmax_precision", .kind = AT_INT},
-                                        {0}};
-static const struct op_attr a_linear[] = {{.name = "chunk_size", .kind = AT_INT, .i = 64},
-                                          {.name = "kv_num_heads", .kind = AT_INT, .flags = A_REQUIRED},
-                                          {.name = "q_num_heads", .kind = AT_INT, .flags = A_REQUIRED},
-                                          {.name = "scale", .kind = AT_FLOAT},
-                                          {.name = "update_rule", .kind = AT_STRING, .s = "gated_delta"},
+static const struct op_attr a_flex[] = {
+    A_REGION("score_mod"), A_REGION("prob_mod"), A_FLOAT("scale"), A_INT("softmax_precision"), {0}};
+static const struct op_attr a_linear[] = {A_INT("chunk_size", .i = 64),
+                                          A_INT("kv_num_heads", .flags = A_REQUIRED),
+                                          A_INT("q_num_heads", .flags = A_REQUIRED),
+                                          A_FLOAT("scale"),
+                                          A_STRING("update_rule", .s = "gated_delta"),
                                           {0}};
-static const struct op_attr a_causal[] = {{.name = "activation", .kind = AT_STRING, .s = "none"}, {0}};
+static const struct op_attr a_causal[] = {A_STRING("activation", .s = "none"), {0}};
 const struct op ops_attention_forms[] = {
     {"", "LinearAttention", 27, 27, a_linear, s_linear, s_linear_out, .expand = op_linear_attention,
      .spec = "LinearAttention-27, step by step in f32; chunk_size has no effect"},

@@ -689,21 +689,20 @@ static void up_scan(struct node *n) {
 }
 static const struct op_upgrade u_scan[] = {{8, up_scan}, {0}};
 static const struct op_control loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};
-static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REGION, .flags = A_REQUIRED},
-                                          {.name = "else_branch", .kind = AT_REGION, .flags = A_REQUIRED},
-                                          {0}};
-static const struct op_attr loop_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
-static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED},
-                                            {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED},
-                                            {.name = "scan_input_axes", .kind = AT_INTS},
-                                            {.name = "scan_output_axes", .kind = AT_INTS},
-                                            {.name = "scan_input_directions", .kind = AT_INTS},
-                                            {.name = "scan_output_directions", .kind = AT_INTS},
+static const struct op_attr if_attrs[] = {
+    A_REGION("then_branch", .flags = A_REQUIRED), A_REGION("else_branch", .flags = A_REQUIRED), {0}};
+static const struct op_attr loop_attrs[] = {A_REGION("body", .flags = A_REQUIRED), {0}};
+static const struct op_attr scan_attrs[] = {A_REGION("body", .flags = A_REQUIRED),
+                                            A_INT("num_scan_inputs", .flags = A_REQUIRED),
+                                            A_INTS("scan_input_axes"),
+                                            A_INTS("scan_output_axes"),
+                                            A_INTS("scan_input_directions"),
+                                            A_INTS("scan_output_directions"),
                                             {0}};
 static const struct op_slot if_ins[] = {
     {"cond", TSET(BOOL), SCALAR}, {"captured", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};
 static const struct op_attr require_attrs[] = {
-    {.name = "condition", .kind = AT_INT, .i = 1}, {.name = "reason", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+    A_INT("condition", .i = 1), A_STRING("reason", .flags = A_REQUIRED), {0}};
 static const struct op_slot require_ins[] = {{"condition", TSET(BOOL), 0}, {0}}, slots_none[] = {{0}};
 static const struct op_slot loop_ins[] = {{"M", TSET(I64), OPTIONAL | SCALAR},
                                           {"cond", TSET(BOOL), OPTIONAL | SCALAR},

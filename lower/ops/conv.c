@@ -4,14 +4,10 @@
 #include <string.h>
 
 static bool check_conv(T x, T w, int64_t group) {
-    if (rank(x) < 3 || rank(w) != rank(x)) {
-        fail(E_RANK, "input of rank %d with weights of rank %d", rank(x), rank(w));
+    if (fail_if(rank(x) < 3 || rank(w) != rank(x), E_RANK, "input of rank %d with weights of rank %d", rank(x),
+                rank(w)))
         return false;
-    }
-    if (group < 1) {
-        fail(E_ATTR, "attribute \"group\" is %lld and must be positive", (long long)group);
-        return false;
-    }
+    if (fail_if(group < 1, E_ATTR, "attribute \"group\" is %lld and must be positive", (long long)group)) return false;
     return true;
 }
 /* The products' sum over input channels of the group and the kernel; fx, fw change the factors that were loaded. */
@@ -137,10 +133,9 @@ static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel)
     const char *mode = str_attr("auto_pad");
     bool same = !strcmp(mode, "SAME_UPPER") || !strcmp(mode, "SAME_LOWER"), valid = !strcmp(mode, "VALID");
     if (!window_attrs(g, rank(x) - 2)) return false;
-    if ((ne && ne != g->n) || (nw && nw != g->n && nw != g->n + 2)) {
-        fail(E_ATTR, "attributes \"output_padding\" or \"output_shape\" do not fit %d spatial axes", g->n);
+    if (fail_if((ne && ne != g->n) || (nw && nw != g->n && nw != g->n + 2), E_ATTR,
+                "attributes \"output_padding\" or \"output_shape\" do not fit %d spatial axes", g->n))
         return false;
-    }
     t->out = list0();
     for (int k = 0; k < g->n; k++) {
         E s = idx(g->stride[k]), reach = add(mul(sub(kernel.v[k], idx(1)), idx(g->dilation[k])), idx(1));
@@ -233,53 +228,41 @@ static void op_tflite_transposed(void) {
     else integer_sums(transposed_sum);
 }
 
-#define WINDOW_ATTRS                                                                                                   \
-    {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {.name = "kernel_shape", .kind = AT_INTS},                 \
-        {.name = "strides", .kind = AT_INTS}, {.name = "dilations", .kind = AT_INTS},                                  \
-        {.name = "pads", .kind = AT_INTS}, {                                                                           \
-        .name = "group", .kind = AT_INT, .i = 1                                                                        \
-    }
-static const struct op_attr a_conv[] = {WINDOW_ATTRS, {0}};
-static const struct op_attr a_fused[] = {
-    WINDOW_ATTRS, {.name = "activation", .kind = AT_STRING}, {.name = "activation_params", .kind = AT_FLOATS}, {0}};
-static const struct op_attr a_trans[] = {
-    WINDOW_ATTRS, {.name = "output_padding", .kind = AT_INTS}, {.name = "output_shape", .kind = AT_INTS}, {0}};
-static const struct op_slot s_conv[] = {{"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_slot s_fused[] = {
+const struct op_attr attrs_conv[] = {CONV_ATTRS, {0}};
+const struct op_attr attrs_fused_conv[] = {CONV_ATTRS, A_STRING("activation"), A_FLOATS("activation_params"), {0}};
+static const struct op_attr a_trans[] = {CONV_ATTRS, A_INTS("output_padding"), A_INTS("output_shape"), {0}};
+const struct op_slot slots_conv[] = {{"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
+const struct op_slot slots_fused_conv[] = {
     {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {"Z", TS_FLOAT, OPTIONAL}, {0}};
 #define I8S (TSET(I8) | TSET(U8))
 static const struct op_slot s_int[] = {
     {"x", I8S, 0}, {"w", I8S, 0}, {"x_zero_point", I8S, OPTIONAL}, {"w_zero_point", I8S, OPTIONAL}, {0}};
-static const struct op_slot s_qlinear[] = {{"x", I8S, 0},
-                                           {"x_scale", TSET(F32), 0},
-                                           {"x_zero_point", I8S, 0},
-                                           {"w", I8S, 0},
-                                           {"w_scale", TSET(F32), 0},
-                                           {"w_zero_point", I8S, 0},
-                                           {"y_scale", TSET(F32), 0},
-                                           {"y_zero_point", I8S, 0},
-                                           {"B", TSET(I32), OPTIONAL},
-                                           {0}};
-#define INT_ATTRS                                                                                                      \
-    {.name = "x_zero", .kind = AT_INT}, {.name = "w_zero", .kind = AT_INT}, { .name = "wide", .kind = AT_INT }
-static const struct op_attr a_tflite[] = {WINDOW_ATTRS, INT_ATTRS, {0}};
-static const struct op_attr a_tflite_trans[] = {WINDOW_ATTRS,
-                                                {.name = "output_padding", .kind = AT_INTS},
-                                                {.name = "output_shape", .kind = AT_INTS},
-                                                INT_ATTRS,
-                                                {0}};
+const struct op_slot slots_qlinear_conv[] = {{"x", I8S, 0},
+                                             {"x_scale", TSET(F32), 0},
+                                             {"x_zero_point", I8S, 0},
+                                             {"w", I8S, 0},
+                                             {"w_scale", TSET(F32), 0},
+                                             {"w_zero_point", I8S, 0},
+                                             {"y_scale", TSET(F32), 0},
+                                             {"y_zero_point", I8S, 0},
+                                             {"B", TSET(I32), OPTIONAL},
+                                             {0}};
+#define INT_ATTRS A_INT("x_zero"), A_INT("w_zero"), A_INT("wide")
+static const struct op_attr a_tflite[] = {CONV_ATTRS, INT_ATTRS, {0}};
+static const struct op_attr a_tflite_trans[] = {
+    CONV_ATTRS, A_INTS("output_padding"), A_INTS("output_shape"), INT_ATTRS, {0}};
 #define SMALL (I8S | TSET(I16) | TSET(I4) | TSET(U4) | TSET(I2))
 static const struct op_slot s_tflite[] = {
     {"x", SMALL, 0}, {"w", SMALL, 0}, {"bias", TSET(I32) | TSET(I64), OPTIONAL}, {0}};
 const struct op ops_conv[] = {
-    {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv, .spec = "Conv-22; the bias is the sum's first term",
-     .weights = conv_weights, .integers = &conv_integers},
-    {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv,
+    {"", "Conv", 22, 1, attrs_conv, slots_conv, slots_y, .define = op_conv,
+     .spec = "Conv-22; the bias is the sum's first term", .weights = conv_weights, .integers = &conv_integers},
+    {"com.microsoft", "FusedConv", 1, 1, attrs_fused_conv, slots_fused_conv, slots_y, .define = op_fusedconv,
      .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
-    {"", "ConvInteger", 10, 10, a_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},
-    {"", "QLinearConv", 10, 10, a_conv, s_qlinear, slots_y, .define = op_qlinearconv,
+    {"", "ConvInteger", 10, 10, attrs_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},
+    {"", "QLinearConv", 10, 10, attrs_conv, slots_qlinear_conv, slots_y, .define = op_qlinearconv,
      .spec = "QLinearConv-10; scales are combined in f32, rounding is before the zero point"},
-    {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22",
+    {"", "ConvTranspose", 22, 1, a_trans, slots_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22",
      .weights = transposed_weights},
     {"tflite", "Conv", 1, 1, a_tflite, s_tflite, slots_y, .define = op_tflite_conv,
      .spec = "sums of products less zero points, i32 or (wide) i64, both wrapping"},

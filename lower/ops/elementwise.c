@@ -13,21 +13,8 @@ static void map1(E (*f)(E v)) {
 }
 static E f_sign(E v) { return sel(gt(v, num(0)), num(1), sel(lt(v, num(0)), num(-1), v)); } /* NaN and zeros stay */
 static E f_reciprocal(E v) { return div_(num(1), v); }
-static E f_exp(E v) { return exp_(v); }
-static E f_log(E v) { return log_(v); }
-static E f_erf(E v) { return erf_(v); }
-static E f_tanh(E v) { return tanh_(v); }
-static E f_sin(E v) { return fn1("sin", v); }
-static E f_cos(E v) { return fn1("cos", v); }
-static E f_tan(E v) { return fn1("tan", v); }
-static E f_asin(E v) { return fn1("asin", v); }
-static E f_acos(E v) { return fn1("acos", v); }
-static E f_atan(E v) { return fn1("atan", v); }
-static E f_sinh(E v) { return fn1("sinh", v); }
-static E f_cosh(E v) { return fn1("cosh", v); }
-static E f_asinh(E v) { return fn1("asinh", v); }
-static E f_acosh(E v) { return fn1("acosh", v); }
-static E f_atanh(E v) { return fn1("atanh", v); }
+static E f_named(E v) { return fn1(def_node()->op->as, v); }
+static void op_named(void) { map1(f_named); }
 static void op_abs(void) { map1(abs_); }
 static void op_neg(void) { map1(neg); }
 static void op_sign(void) { map1(f_sign); }
@@ -36,21 +23,6 @@ static void op_floor(void) { map1(floor_); }
 static void op_round(void) { map1(rint_); }
 static void op_sqrt(void) { map1(sqrt_); }
 static void op_reciprocal(void) { map1(f_reciprocal); }
-static void op_exp(void) { map1(f_exp); }
-static void op_log(void) { map1(f_log); }
-static void op_erf(void) { map1(f_erf); }
-static void op_tanh(void) { map1(f_tanh); }
-static void op_sin(void) { map1(f_sin); }
-static void op_cos(void) { map1(f_cos); }
-static void op_tan(void) { map1(f_tan); }
-static void op_asin(void) { map1(f_asin); }
-static void op_acos(void) { map1(f_acos); }
-static void op_atan(void) { map1(f_atan); }
-static void op_sinh(void) { map1(f_sinh); }
-static void op_cosh(void) { map1(f_cosh); }
-static void op_asinh(void) { map1(f_asinh); }
-static void op_acosh(void) { map1(f_acosh); }
-static void op_atanh(void) { map1(f_atanh); }
 static void op_identity(void) { gout(0, gin(0)); }
 static void op_not(void) { map1(not_); }
 static void op_isnan(void) {
@@ -70,11 +42,9 @@ static void op_isinf(void) {
 /* ---- two operands */
 static void map2(E (*f)(E a, E b), enum dtype t) {
     T a = in(0), b = in(1);
-    if (dtype(a) != dtype(b)) {
-        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(a)),
-             dtype_name(dtype(b)));
+    if (fail_if(dtype(a) != dtype(b), E_TYPE, "the operands have different element types, %s and %s",
+                dtype_name(dtype(a)), dtype_name(dtype(b))))
         return;
-    }
     X i = axes(bcast_shape((T[]){a, b}, 2));
     out(0, t == NONE ? dtype(a) : t, i, f(at(a, bcast(a, i)), at(b, bcast(b, i))));
 }
@@ -103,7 +73,7 @@ static void op_prelu(void) {
 }
 static void up_prelu(struct node *n) { up_default_int(n, "channels", 1); }
 static const struct op_upgrade u_prelu[] = {{6, up_prelu}, {0}};
-static const struct op_attr a_prelu[] = {{.name = "channels", .kind = AT_INT}, {0}};
+static const struct op_attr a_prelu[] = {A_INT("channels"), {0}};
 static void op_and(void) { map2(and_, BOOL); }
 static void op_or(void) { map2(or_, BOOL); }
 static void op_xor(void) { map2(ne, BOOL); }
@@ -169,10 +139,7 @@ static void op_pow(void) {
 static void fold(E (*f)(E a, E b), bool mean) {
     T t[256];
     int n = n_in();
-    if (n > 256) {
-        fail(E_LIMIT, "more than 256 operands");
-        return;
-    }
+    if (fail_if(n > 256, E_LIMIT, "more than 256 operands")) return;
     for (int k = 0; k < n; k++) t[k] = in(k);
     X i = axes(bcast_shape(t, n));
     E v = at(t[0], bcast(t[0], i));
@@ -266,17 +233,14 @@ static void op_bitcast(void) {
         out(0, t, i, cast(t, at(x, i)));
         return;
     }
-    if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x)) {
-        fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t));
+    if (fail_if(dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x),
+                E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t)))
         return;
-    }
     out(0, t, i, bitcast_(t, at(x, i)));
 }
 
-static const struct op_slot s_num1[] = {{"X", TS_NUM, 0}, {0}}, s_flt1[] = {{"X", TS_FLOAT, 0}, {0}},
-                            s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
-static const struct op_slot s_num2[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
-                            s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
 #define TS_EQ (TS_NUM | TSET(BOOL) | TSET(STR))
 static const struct op_slot s_eq[] = {{"A", TS_EQ, 0}, {"B", TS_EQ, 0}, {0}}, s_int1[] = {{"X", TS_INT, 0}, {0}};
 static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}},
@@ -287,14 +251,10 @@ static const struct op_slot s_castlike[] = {{"input", TS_REAL, 0}, {"target_type
 static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
 static const struct op_slot s_clip[] = {
     {"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
-static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED},
-                                      {.name = "saturate", .kind = AT_INT, .i = 1},
-                                      {0}},
-                            a_castlike[] = {{.name = "saturate", .kind = AT_INT, .i = 1}, {0}},
-                            a_fmod[] = {{.name = "fmod", .kind = AT_INT}, {0}};
-static const struct op_attr a_isinf[] = {
-    {.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_shift[] = {{.name = "direction", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_to[] = {A_INT("to", .flags = A_REQUIRED), A_INT("saturate", .i = 1), {0}},
+                            a_castlike[] = {A_INT("saturate", .i = 1), {0}}, a_fmod[] = {A_INT("fmod"), {0}};
+static const struct op_attr a_isinf[] = {A_INT("detect_negative", .i = 1), A_INT("detect_positive", .i = 1), {0}};
+static const struct op_attr a_shift[] = {A_STRING("direction", .flags = A_REQUIRED), {0}};
 /* Clip-6 has bounds always: its defaults are the greatest finite numbers of f32. */
 static void up_clip(struct node *n) {
     const char *names[] = {"min", "max"};
@@ -305,7 +265,7 @@ static void up_clip(struct node *n) {
                                            .u.f = k ? FLT_MAX : -FLT_MAX});
 }
 static const struct op_upgrade u_clip[] = {{10, up_clip}, {0}};
-static const struct op_attr a_clip[] = {{.name = "min", .kind = AT_FLOAT}, {.name = "max", .kind = AT_FLOAT}, {0}};
+static const struct op_attr a_clip[] = {A_FLOAT("min"), A_FLOAT("max"), {0}};
 
 /* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of
  * 1 say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known
@@ -398,6 +358,8 @@ static bool affine_div(const struct node *n, const struct value *x, int64_t chan
 static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
 #define MAP1(name, since, slots, fn)                                                                                   \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name }
+#define MATH(name, since, fn)                                                                                          \
+    { "", name, since, 1, attrs_none, slots_float, slots_y, .define = op_named, .as = fn, .spec = name }
 #define COMMUTING(name, since, slots, fn)                                                                              \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name, .flags = OP_COMMUTES }
 #define MAP2(name, since, slots, fn)                                                                                   \
@@ -409,56 +371,56 @@ static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
     }
 #define SCALING(name, fn, flag, scaling)                                                                               \
     {                                                                                                                  \
-        "", name, 14, 1, attrs_none, s_num2, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name,             \
-                                                      .flags = flag, .affine = scaling                                 \
+        "", name, 14, 1, attrs_none, slots_ab_num, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name,       \
+                                                            .flags = flag, .affine = scaling                           \
     }
 const struct op ops_elementwise[] = {
-    MAP1("Abs", 13, s_num1, op_abs),
-    MAP1("Neg", 13, s_num1, op_neg),
-    MAP1("Sign", 13, s_num1, op_sign),
-    MAP1("Ceil", 13, s_flt1, op_ceil),
-    MAP1("Floor", 13, s_flt1, op_floor),
-    MAP1("Round", 22, s_flt1, op_round),
-    MAP1("Sqrt", 13, s_flt1, op_sqrt),
-    MAP1("Reciprocal", 13, s_flt1, op_reciprocal),
-    MAP1("Exp", 13, s_flt1, op_exp),
-    MAP1("Log", 13, s_flt1, op_log),
-    MAP1("Erf", 13, s_flt1, op_erf),
-    MAP1("Tanh", 13, s_flt1, op_tanh),
-    MAP1("Sin", 22, s_flt1, op_sin),
-    MAP1("Cos", 22, s_flt1, op_cos),
-    MAP1("Tan", 22, s_flt1, op_tan),
-    MAP1("Asin", 22, s_flt1, op_asin),
-    MAP1("Acos", 22, s_flt1, op_acos),
-    MAP1("Atan", 22, s_flt1, op_atan),
-    MAP1("Sinh", 22, s_flt1, op_sinh),
-    MAP1("Cosh", 22, s_flt1, op_cosh),
-    MAP1("Asinh", 22, s_flt1, op_asinh),
-    MAP1("Acosh", 22, s_flt1, op_acosh),
-    MAP1("Atanh", 22, s_flt1, op_atanh),
+    MAP1("Abs", 13, slots_num, op_abs),
+    MAP1("Neg", 13, slots_num, op_neg),
+    MAP1("Sign", 13, slots_num, op_sign),
+    MAP1("Ceil", 13, slots_float, op_ceil),
+    MAP1("Floor", 13, slots_float, op_floor),
+    MAP1("Round", 22, slots_float, op_round),
+    MAP1("Sqrt", 13, slots_float, op_sqrt),
+    MAP1("Reciprocal", 13, slots_float, op_reciprocal),
+    MATH("Exp", 13, "exp"),
+    MATH("Log", 13, "log"),
+    MATH("Erf", 13, "erf"),
+    MATH("Tanh", 13, "tanh"),
+    MATH("Sin", 22, "sin"),
+    MATH("Cos", 22, "cos"),
+    MATH("Tan", 22, "tan"),
+    MATH("Asin", 22, "asin"),
+    MATH("Acos", 22, "acos"),
+    MATH("Atan", 22, "atan"),
+    MATH("Sinh", 22, "sinh"),
+    MATH("Cosh", 22, "cosh"),
+    MATH("Asinh", 22, "asinh"),
+    MATH("Acosh", 22, "acosh"),
+    MATH("Atanh", 22, "atanh"),
     {"", "Identity", 25, 1, attrs_none, s_identity, slots_y, .expand = op_identity, .spec = "Identity-25"},
     MAP1("Not", 1, s_bool1, op_not),
     MAP1("BitwiseNot", 18, s_int1, op_not),
-    MAP1("IsNaN", 20, s_flt1, op_isnan),
-    {"", "IsInf", 20, 10, a_isinf, s_flt1, slots_y, .define = op_isinf, .spec = "IsInf-20"},
+    MAP1("IsNaN", 20, slots_float, op_isnan),
+    {"", "IsInf", 20, 10, a_isinf, slots_float, slots_y, .define = op_isinf, .spec = "IsInf-20"},
     SCALING("Add", op_add, OP_COMMUTES, affine_add),
     SCALING("Sub", op_sub, 0, affine_sub),
     SCALING("Mul", op_mul, OP_COMMUTES, affine_mul),
     SCALING("Div", op_div, 0, affine_div),
-    {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod,
+    {"", "Mod", 13, 10, a_fmod, slots_ab_num, slots_y, .define = op_mod,
      .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
-    {"", "PRelu", 16, 1, a_prelu, s_num2, slots_y, .define = op_prelu, .upgrades = u_prelu,
+    {"", "PRelu", 16, 1, a_prelu, slots_ab_num, slots_y, .define = op_prelu, .upgrades = u_prelu,
      .spec = "PRelu-16; channels marks the form before 7"},
-    {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast,
+    {"", "Pow", 15, 1, attrs_none, slots_ab_num, slots_y, .define = op_pow, .upgrades = u_broadcast,
      .spec = "Pow-15; integers are computed in f64"},
     COMMUTING2("And", 7, s_bool2, op_and),
     COMMUTING2("Or", 7, s_bool2, op_or),
     COMMUTING2("Xor", 7, s_bool2, op_xor),
     COMMUTING2("Equal", 19, s_eq, op_equal),
-    MAP2("Less", 13, s_num2, op_less),
-    MAP2("Greater", 13, s_num2, op_greater),
-    MAP2("LessOrEqual", 16, s_num2, op_lesseq),
-    MAP2("GreaterOrEqual", 16, s_num2, op_greatereq),
+    MAP2("Less", 13, slots_ab_num, op_less),
+    MAP2("Greater", 13, slots_ab_num, op_greater),
+    MAP2("LessOrEqual", 16, slots_ab_num, op_lesseq),
+    MAP2("GreaterOrEqual", 16, slots_ab_num, op_greatereq),
     COMMUTING("BitwiseAnd", 18, s_int2, op_bitand),
     COMMUTING("BitwiseOr", 18, s_int2, op_bitor),
     COMMUTING("BitwiseXor", 18, s_int2, op_bitxor),

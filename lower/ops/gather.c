@@ -3,10 +3,7 @@
 
 static void op_gather(void) {
     T x = in(0), ix = in(1);
-    if (rank(x) == 0) {
-        fail(E_RANK, "Gather from a scalar");
-        return;
-    }
+    if (fail_if(rank(x) == 0, E_RANK, "Gather from a scalar")) return;
     int a = axis_attr("axis", x), n = rank(ix);
     X i = axes(splice(shape(x), a, 1, shape(ix)));
     E k = wrap_index(at(ix, sub_list(i, a, n)), dim(x, a));
@@ -14,10 +11,9 @@ static void op_gather(void) {
 }
 static void op_gatherelements(void) {
     T x = in(0), ix = in(1);
-    if (rank(x) == 0 || rank(ix) != rank(x)) {
-        fail(E_RANK, "data of rank %d with indices of rank %d", rank(x), rank(ix));
+    if (fail_if(rank(x) == 0 || rank(ix) != rank(x), E_RANK, "data of rank %d with indices of rank %d", rank(x),
+                rank(ix)))
         return;
-    }
     int a = axis_attr("axis", x);
     for (int k = 0; k < rank(x); k++)
         if (k != a) require(le(dim(ix, k), dim(x, k)), "axis %d of the indices is longer than that of the data", k);
@@ -31,10 +27,9 @@ static void op_gathernd(void) {
     T x = in(0), ix = in(1);
     int64_t b = int_attr("batch_dims"), last; /* how many axes an index names */
     int q = rank(ix), r = rank(x);
-    if (q < 1 || r < 1 || b < 0 || b >= q || b >= r) {
-        fail(E_RANK, "data of rank %d with indices of rank %d and %lld batch axes", r, q, (long long)b);
+    if (fail_if(q < 1 || r < 1 || b < 0 || b >= q || b >= r, E_RANK,
+                "data of rank %d with indices of rank %d and %lld batch axes", r, q, (long long)b))
         return;
-    }
     if (!const_int(dim(ix, q - 1), &last)) {
         if (rank_said() < 0) {
             rank_unsaid();
@@ -43,10 +38,8 @@ static void op_gathernd(void) {
         last = q - 1 + r - b - rank_said();
         require(eq(dim(ix, q - 1), idx(last)), "the result has the rank %d in what was compiled", rank_said());
     }
-    if (last < 1 || last > r - b) {
-        fail(E_RANK, "an index names %lld axes, not 1 to %d", (long long)last, r - (int)b);
+    if (fail_if(last < 1 || last > r - b, E_RANK, "an index names %lld axes, not 1 to %d", (long long)last, r - (int)b))
         return;
-    }
     for (int k = 0; k < b; k++) require(eq(dim(ix, k), dim(x, k)), "batch axis %d differs", k);
     X lead = sub_list(shape(ix), 0, q - 1), tail = sub_list(shape(x), (int)(b + last), r);
     X i = axes(cat(lead, tail)), place = sub_list(i, 0, q - 1), from = sub_list(i, 0, (int)b);
@@ -73,15 +66,14 @@ static void op_onehot(void) {
     out(0, dtype(values), i, sel(eq(wrapped, val(i.v[a])), at(values, list1(idx(1))), at(values, list1(idx(0)))));
 }
 
-static const struct op_slot s_gather[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {0}};
 static const struct op_slot s_onehot[] = {{"indices", TS_NUM, 0}, {"depth", TS_NUM, 0}, {"values", TS_ANY, 0}, {0}};
-static const struct op_attr a_nd[] = {{.name = "batch_dims", .kind = AT_INT}, {0}};
+static const struct op_attr a_nd[] = {A_INT("batch_dims"), {0}};
 const struct op ops_gather[] = {
-    {"", "Gather", 13, 1, attrs_axis0, s_gather, slots_y, .define = op_gather, .spec = "Gather-13", .flags = OP_PICKS,
-     .axes = {AXES_ATTR}},
-    {"", "GatherElements", 13, 11, attrs_axis0, s_gather, slots_y, .define = op_gatherelements,
+    {"", "Gather", 13, 1, attrs_axis0, slots_gather, slots_y, .define = op_gather, .spec = "Gather-13",
+     .flags = OP_PICKS, .axes = {AXES_ATTR}},
+    {"", "GatherElements", 13, 11, attrs_axis0, slots_gather, slots_y, .define = op_gatherelements,
      .spec = "GatherElements-13", .flags = OP_PICKS},
-    {"", "GatherND", 13, 11, a_nd, s_gather, slots_y, .define = op_gathernd, .spec = "GatherND-13"},
+    {"", "GatherND", 13, 11, a_nd, slots_gather, slots_y, .define = op_gathernd, .spec = "GatherND-13"},
     {"", "OneHot", 11, 9, attrs_axis_last, s_onehot, slots_y, .define = op_onehot, .spec = "OneHot-11"},
     {0},
 };

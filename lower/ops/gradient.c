@@ -11,8 +11,7 @@ static V plus(V a, V b) { return a && b ? N_OP("Add", a, b) : a ? a : b; }
 static V times(V a, V b) { return N_OP("Mul", a, b); }
 static V minus(V a) { return N_OP("Neg", a); }
 static V with_axes(const char *op, V x, const int64_t *axes, int n, int keepdims) {
-    struct attr keep = attr_int("keepdims", keepdims);
-    return n_op(op, 0, (const V[]){x, n_const_i64(axes, n)}, 2, &keep, 1);
+    return N_WITH(op, ATTRS(attr_int("keepdims", keepdims)), x, n_const_i64(axes, n));
 }
 static V transposed(V x) { /* the last two axes */
     int64_t perm[X_MAX_LIST];
@@ -30,11 +29,10 @@ static V summed_to(V g, V x) {
     if (r < 0 || q < 0 || more < 0) return fail(E_SHAPE, "a derivative has fewer axes than its value"), NULL;
     for (int k = 0; k < r; k++) {
         if (k >= more && from[k] == to[k - more]) continue;
-        if (k >= more && !x_is(to[k - more], 1)) {
-            fail(E_SHAPE, "whether axis %d of \"%s\" was broadcast depends on a size that only the run knows", k - more,
-                 x->name);
+        if (fail_if(k >= more && !x_is(to[k - more], 1), E_SHAPE,
+                    "whether axis %d of \"%s\" was broadcast depends on a size that only the run knows", k - more,
+                    x->name))
             return NULL;
-        }
         axes[n++] = k;
     }
     if (n) g = with_axes("ReduceSum", g, axes, n, 1);
@@ -198,12 +196,10 @@ static bool takes(const char *name, int first, int *count) {
             fail(E_OP, "input %d is a constant: make \"%s\" an input of the model", first + k, v->name);
             return false;
         }
-        if (!v || named(a->u.ss[k]) != v) {
-            fail(E_ATTR,
-                 "input %d is not the value that attribute \"%s\" names: derivatives are of the graph's own values",
-                 first + k, name);
+        if (fail_if(!v || named(a->u.ss[k]) != v, E_ATTR,
+                    "input %d is not the value that attribute \"%s\" names: derivatives are of the graph's own values",
+                    first + k, name))
             return false;
-        }
     }
     return true;
 }
@@ -219,11 +215,9 @@ static bool any_of(const struct map *set, const struct node *n) { /* is an input
 /* Adds to the sums what node n passes on of the derivative g by its result. */
 static bool pass_on(const struct node *n, V g, const struct map *active, struct map *sums) {
     rule d = rule_of(n);
-    if (!d) {
-        fail(E_OP, "no derivative is known of %s, which stands between \"y\" and \"xs\"",
-             n->origin ? n->origin : n->op_type);
+    if (fail_if(!d, E_OP, "no derivative is known of %s, which stands between \"y\" and \"xs\"",
+                n->origin ? n->origin : n->op_type))
         return false;
-    }
     for (int k = 0; k < n->ins.n; k++) {
         V x = n->ins.v[k];
         if (!x || !map_get(active, PKEY(x)) || !(TSET(x->type.dtype) & TS_FLOAT)) continue;
@@ -237,15 +231,13 @@ static void op_gradient(void) {
     struct node *of = def_node(), *end = of->prev; /* what is built stands behind `end` */
     int n, fixed;
     if (!takes("xs", 0, &n) || !takes("zs", n, &fixed)) return;
-    if (n_in() != n + fixed || n_out() > n) {
-        fail(E_ARITY, "%d inputs and %d outputs for %d values of \"xs\" and %d of \"zs\"", n_in(), n_out(), n, fixed);
+    if (fail_if(n_in() != n + fixed || n_out() > n, E_ARITY,
+                "%d inputs and %d outputs for %d values of \"xs\" and %d of \"zs\"", n_in(), n_out(), n, fixed))
         return;
-    }
     V y = named(node_attr(of, "y")->u.s);
-    if (!y || !(TSET(y->type.dtype) & TS_FLOAT)) {
-        fail(E_ATTR, "attribute \"y\" names no floating-point value that the nodes before compute from inputs");
+    if (fail_if(!y || !(TSET(y->type.dtype) & TS_FLOAT), E_ATTR,
+                "attribute \"y\" names no floating-point value that the nodes before compute from inputs"))
         return;
-    }
     /* given: xs and zs, behind which nothing is looked at; active: what depends on xs; sums: derivatives so far */
     struct map given = {.arena = &of->in->graph->ctx->arena}, active = given, sums = given;
     for (int k = 0; k < n + fixed; k++) map_put(&given, PKEY(gin(k)), gin(k));
@@ -266,10 +258,8 @@ static void op_gradient(void) {
 }
 
 static const struct op_slot s_gradient[] = {{"Inputs", TS_ANY, VARIADIC}, {0}};
-static const struct op_attr a_gradient[] = {{.name = "xs", .kind = AT_STRINGS, .flags = A_REQUIRED},
-                                            {.name = "y", .kind = AT_STRING, .flags = A_REQUIRED},
-                                            {.name = "zs", .kind = AT_STRINGS},
-                                            {0}};
+static const struct op_attr a_gradient[] = {
+    A_STRINGS("xs", .flags = A_REQUIRED), A_STRING("y", .flags = A_REQUIRED), A_STRINGS("zs"), {0}};
 const struct op ops_gradient[] = {
     {"ai.onnx.preview.training", "Gradient", 1, 1, a_gradient, s_gradient, slots_ys, .expand = op_gradient,
      .spec = "Gradient-1 of ai.onnx.preview.training, at the values of the graph alone"},

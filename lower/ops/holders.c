@@ -92,11 +92,6 @@ static struct value *made_of(struct node *n, struct node *before, const char *do
 static struct value *held_by(struct node *n, struct node *before, const char *op, struct value *const *v, int nv) {
     return made_of(n, before, "", op, v, nv);
 }
-static struct value *scalar_const(struct graph *g, enum dtype t, int64_t v) {
-    struct tensor *x = tensor_new(&g->ctx->arena, t, NULL, 0);
-    tensor_set_i(x, 0, v);
-    return graph_const(g, "", x);
-}
 /* A result that both branches give as tensors, as many. */
 struct opened {
     enum value_kind kind;
@@ -142,7 +137,7 @@ static bool open_asked(struct region *const *branch, int k, struct opened *o) {
     struct value *there[2], *value[2] = {of[0].value, of[1].value};
     if (!value[0] && !value[1]) return false;
     for (int b = 0; b < 2; b++) {
-        there[b] = of[b].there ? of[b].there : scalar_const(g, BOOL, value[b] != NULL);
+        there[b] = of[b].there ? of[b].there : graph_scalar(g, BOOL, value[b] != NULL);
         if (!value[b] && !(value[b] = nothing_like(branch[b], value[!b]))) return false;
     }
     if (value[0]->type.kind != value[1]->type.kind) return false;
@@ -432,7 +427,7 @@ enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int 
     }
     struct value **args = arena_copy(&g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *args),
                  **results = NEWN(&g->ctx->arena, struct value *, r->results.n);
-    args[0] = scalar_const(g, I64, pass), args[1] = scalar_const(g, BOOL, 1);
+    args[0] = graph_scalar(g, I64, pass), args[1] = graph_scalar(g, BOOL, 1);
     if (!copy_body(n, r, args, results)) return INFER_FAILED;
     n = renewed(n, "its passes are unrolled");
     for (int k = 0; k <= ncarried; k++) node_set_input(n, 1 + k, results[k]);

@@ -110,14 +110,10 @@ static void op_imagedecoder(void) {
     T data = in(0);
     const char *format = str_attr("pixel_format");
     bool grey = !strcmp(format, "Grayscale"), blue_first = !strcmp(format, "BGR");
-    if (!grey && !blue_first && strcmp(format, "RGB")) {
-        fail(E_ATTR, "attribute \"pixel_format\" must be RGB, BGR or Grayscale");
+    if (fail_if(!grey && !blue_first && strcmp(format, "RGB"), E_ATTR,
+                "attribute \"pixel_format\" must be RGB, BGR or Grayscale"))
         return;
-    }
-    if (rank(data) != 1) {
-        fail(E_RANK, "the file's bytes have rank %d, not 1", rank(data));
-        return;
-    }
+    if (fail_if(rank(data) != 1, E_RANK, "the file's bytes have rank %d, not 1", rank(data))) return;
     struct bmp b;
     struct pnm p;
     bmp_of(&b, data), pnm_of(&p, data);
@@ -148,7 +144,7 @@ static void op_imagedecoder(void) {
 }
 
 static const struct op_slot s_bytes[] = {{"encoded_stream", TSET(U8), 0}, {0}};
-static const struct op_attr a_format[] = {{.name = "pixel_format", .kind = AT_STRING, .s = "RGB"}, {0}};
+static const struct op_attr a_format[] = {A_STRING("pixel_format", .s = "RGB"), {0}};
 const struct op ops_image[] = {
     {"", "ImageDecoder", 20, 20, a_format, s_bytes, slots_y, .define = op_imagedecoder,
      .spec = "ImageDecoder-20, of BMP and PNM; other formats stop the run instead of giving an empty picture"},

@@ -24,20 +24,14 @@ static void concat(int axis) {
     T x = in(0);
     for (int k = 0; k < n && m < 1024; k++) {
         T t = in(k);
-        if (rank(t) != rank(x)) {
-            fail(E_RANK, "input %d has rank %d, input 0 has %d", k, rank(t), rank(x));
-            return;
-        }
+        if (fail_if(rank(t) != rank(x), E_RANK, "input %d has rank %d, input 0 has %d", k, rank(t), rank(x))) return;
         for (int d = 0; d < rank(x); d++)
             if (d != axis) require(eq(dim(t, d), dim(x, d)), "input %d differs from input 0 on axis %d", k, d);
         if (x_is(dim(t, axis), 0)) continue;
         p[m].t = t, p[m++].first = at_k;
         at_k = add(at_k, dim(t, axis));
     }
-    if (n > 1024) {
-        fail(E_LIMIT, "more than 1024 operands");
-        return;
-    }
+    if (fail_if(n > 1024, E_LIMIT, "more than 1024 operands")) return;
     X s = put(shape(x), axis, at_k);
     if (m == 0) p[m].t = x, p[m++].first = idx(0);
     X i = axes(s);
@@ -49,10 +43,7 @@ static void concat_nests(int axis) {
     E total = idx(0);
     for (int k = 0; k < n_in(); k++) {
         T t = in(k);
-        if (rank(t) != dims.n) {
-            fail(E_RANK, "input %d has rank %d instead of %d", k, rank(t), dims.n);
-            return;
-        }
+        if (fail_if(rank(t) != dims.n, E_RANK, "input %d has rank %d instead of %d", k, rank(t), dims.n)) return;
         for (int d = 0; d < dims.n; d++)
             if (d != axis) require(eq(dim(t, d), dims.v[d]), "input %d differs on axis %d", k, d);
         total = add(total, dim(t, axis));
@@ -69,10 +60,7 @@ static void concat_nests(int axis) {
 }
 static void op_concat(void) {
     T x = in(0);
-    if (rank(x) == 0) {
-        fail(E_RANK, "scalars cannot be concatenated");
-        return;
-    }
+    if (fail_if(rank(x) == 0, E_RANK, "scalars cannot be concatenated")) return;
     int axis = axis_attr("axis", x);
     bool open = false;
     for (int k = 0; k < n_in(); k++) open |= axis < rank(in(k)) && dim(in(k), axis)->op != X_CONST;
@@ -87,16 +75,10 @@ static const struct op_upgrade u_concat[] = {{3, up_concat}, {0}};
 static void op_split(void) {
     T x = in(0), sizes = in(1);
     int a = axis_attr("axis", x), n = n_out();
-    if (rank(x) == 0) {
-        fail(E_RANK, "a scalar cannot be split");
-        return;
-    }
+    if (fail_if(rank(x) == 0, E_RANK, "a scalar cannot be split")) return;
     E first = idx(0), full = dim(x, a);
     int64_t parts = has_attr("num_outputs") ? int_attr("num_outputs") : n;
-    if (parts < 1) {
-        fail(E_ATTR, "attribute \"num_outputs\" must be positive");
-        return;
-    }
+    if (fail_if(parts < 1, E_ATTR, "attribute \"num_outputs\" must be positive")) return;
     if (has(sizes) && !has_length(sizes, n, "sizes of the parts")) return;
     if (!has(sizes) && !has_attr("num_outputs"))
         require(multiple_of(full, idx(parts)), "the axis cannot be split into %lld equal parts", (long long)parts);
@@ -137,10 +119,7 @@ static void op_slice(void) {
     for (int k = 0; k < 4; k++) /* the length that is known, if one is */
         if (has(lists[k]) && !open_length(lists[k]) && (n = count_of(lists[k])) < 0) return;
     bool open = n < 0;
-    if (n > r) {
-        fail(E_SHAPE, "Slice of %d axes of an input of rank %d", n, r);
-        return;
-    }
+    if (fail_if(n > r, E_SHAPE, "Slice of %d axes of an input of rank %d", n, r)) return;
     for (int k = 0; k < 4 && !open; k++)
         if (has(lists[k]) && !has_length(lists[k], n, "starts, ends, axes and steps of Slice differ in length")) return;
     if (open) {
@@ -241,23 +220,17 @@ static void op_spacetodepth(void) {
 static void op_reversesequence(void) {
     T x = in(0), lens = in(1);
     int64_t b = int_attr("batch_axis"), t = int_attr("time_axis");
-    if (b + t != 1 || b * t != 0 || rank(x) < 2) {
-        fail(E_ATTR, "time_axis and batch_axis must be 0 and 1");
-        return;
-    }
+    if (fail_if(b + t != 1 || b * t != 0 || rank(x) < 2, E_ATTR, "time_axis and batch_axis must be 0 and 1")) return;
     require(eq(dim(lens, 0), dim(x, (int)b)), "sequence_lens is for another batch size");
     X i = axes(shape(x));
     E n = at(lens, list1(i.v[b])), p = val(i.v[t]), q = sel(lt(p, n), sub(sub(n, num(1)), p), p);
     out(0, dtype(x), i, at(x, put(i, (int)t, wrap_index(q, dim(x, (int)t)))));
 }
 
-static const struct op_attr a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
-                            a_split[] = {
-                                {.name = "axis", .kind = AT_INT}, {.name = "num_outputs", .kind = AT_INT}, {0}};
-static const struct op_attr a_block[] = {
-    {.name = "blocksize", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "mode", .kind = AT_STRING, .s = "DCR"}, {0}};
-static const struct op_attr a_rev[] = {
-    {.name = "batch_axis", .kind = AT_INT, .i = 1}, {.name = "time_axis", .kind = AT_INT}, {0}};
+static const struct op_attr a_axis[] = {A_INT("axis", .flags = A_REQUIRED), {0}},
+                            a_split[] = {A_INT("axis"), A_INT("num_outputs"), {0}};
+static const struct op_attr a_block[] = {A_INT("blocksize", .flags = A_REQUIRED), A_STRING("mode", .s = "DCR"), {0}};
+static const struct op_attr a_rev[] = {A_INT("batch_axis", .i = 1), A_INT("time_axis"), {0}};
 static const struct op_slot s_split[] = {{"input", TS_ANY, 0}, {"split", TSET(I64), OPTIONAL}, {0}},
                             s_rev[] = {{"input", TS_ANY, 0}, {"sequence_lens", TSET(I64), 0}, {0}};
 static const struct op_slot s_slice[] = {{"data", TS_ANY, 0},           {"starts", TS_INDEX, 0},

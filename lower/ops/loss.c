@@ -25,14 +25,12 @@ static void op_nll(void) {
     const char *how = str_attr("reduction");
     bool mean = !strcmp(how, "mean");
     E place;
-    if (rank(l.x) < 2 || rank(l.target) != rank(l.x) - 1 || (has(l.weight) && rank(l.weight) != 1)) {
-        fail(E_RANK, "input of rank %d with a target of rank %d", rank(l.x), rank(l.target));
+    if (fail_if(rank(l.x) < 2 || rank(l.target) != rank(l.x) - 1 || (has(l.weight) && rank(l.weight) != 1), E_RANK,
+                "input of rank %d with a target of rank %d", rank(l.x), rank(l.target)))
         return;
-    }
-    if (!mean && strcmp(how, "sum") && strcmp(how, "none")) {
-        fail(E_ATTR, "attribute \"reduction\" must be none, sum or mean");
+    if (fail_if(!mean && strcmp(how, "sum") && strcmp(how, "none"), E_ATTR,
+                "attribute \"reduction\" must be none, sum or mean"))
         return;
-    }
     for (int k = 0; k < rank(l.target); k++)
         require(eq(dim(l.target, k), dim(l.x, k + (k > 0))), "input and target differ on axis %d", k);
     if (!strcmp(how, "none")) {
@@ -48,9 +46,9 @@ static void op_nll(void) {
     out(0, dtype(l.x), list0(), mean ? div_(v, at(all, list0())) : v);
 }
 static void op_sce(void) {
-    struct attr axis = attr_int("axis", 1), more[2];
+    struct attr more[2];
     int n = 0;
-    V p = n_op("LogSoftmax", 0, (const V[]){gin(0)}, 1, &axis, 1);
+    V p = N_WITH("LogSoftmax", ATTRS(attr_int("axis", 1)), gin(0));
     more[n++] = attr_str("reduction", str_attr("reduction"));
     if (has_attr("ignore_index")) more[n++] = attr_int("ignore_index", int_attr("ignore_index"));
     gout(0, n_op("NegativeLogLikelihoodLoss", 0, (const V[]){p, gin(1), gin(2)}, gin(2) ? 3 : 2, more, n));
@@ -60,8 +58,7 @@ static void op_sce(void) {
 static const struct op_slot s_loss[] = {
     {"input", TS_FLOAT, 0}, {"target", TS_INDEX, 0}, {"weight", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_loss_out[] = {{"output", TS_ANY, 0}, {"log_prob", TS_ANY, OPTIONAL}, {0}};
-static const struct op_attr a_loss[] = {
-    {.name = "reduction", .kind = AT_STRING, .s = "mean"}, {.name = "ignore_index", .kind = AT_INT}, {0}};
+static const struct op_attr a_loss[] = {A_STRING("reduction", .s = "mean"), A_INT("ignore_index"), {0}};
 const struct op ops_loss[] = {
     {"", "NegativeLogLikelihoodLoss", 22, 12, a_loss, s_loss, slots_y, .define = op_nll,
      .spec = "NegativeLogLikelihoodLoss-22"},

@@ -34,10 +34,7 @@ static bool plain_size(E e) { return e->op == X_CONST || e->op == X_SYM || e->op
 static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
                    E (*done)(E v, X o)) {
     int ra = rank(a), rb = rank(b);
-    if (ra < 1 || rb < 1) {
-        fail(E_RANK, "matrix products take no scalars");
-        return;
-    }
+    if (fail_if(ra < 1 || rb < 1, E_RANK, "matrix products take no scalars")) return;
     E k = dim(a, ra - 1), kb = dim(b, rb > 1 ? rb - 2 : 0);
     require(eq(k, kb), "inner dimensions differ");
     X batch, o = matmul_axes(shape(a), shape(b), &batch);
@@ -59,25 +56,22 @@ static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*
 }
 static void op_matmul(void) {
     T x = in(0);
-    if (dtype(x) != dtype(in(1))) {
-        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(x)),
-             dtype_name(dtype(in(1))));
+    if (fail_if(dtype(x) != dtype(in(1)), E_TYPE, "the operands have different element types, %s and %s",
+                dtype_name(dtype(x)), dtype_name(dtype(in(1)))))
         return;
-    }
     matmul(x, in(1), acc(x), dtype(x), NULL, NULL, NULL);
 }
 /* com.microsoft.FusedMatMul: transposed operands and a factor; FusedMatMulActivation: and a function of the result. */
-static E fused_result(E v, X o) {
+static E activated(E v) { /* as attributes say, if any does */
     const char *act = has_attr("activation") ? str_attr("activation") : "";
     double alpha, beta;
-    (void)o;
-    v = mul(v, num(float_attr("alpha")));
     if (!*act) return v;
     activation_defaults(act, &alpha, &beta);
     if (has_attr("activation_alpha")) alpha = float_attr("activation_alpha");
     if (has_attr("activation_beta")) beta = float_attr("activation_beta");
     return activation(act, v, alpha, beta);
 }
+static E fused_result(E v, X o) { return (void)o, activated(mul(v, num(float_attr("alpha")))); }
 /* An operand whose axes are read in another order: axis k is the tensor's axis from[k]. */
 struct turned {
     T t;
@@ -136,14 +130,11 @@ static E gemm_epilogue(E v, T c, X o) {
 /* The sum of A' * B' over k; fa, fb change the factors that were loaded, by their row or column of the result. */
 static T gemm_sum(T a, T b, T c, enum dtype accumulate, E (*fa)(E v, E m), E (*fb)(E v, E n), X *o) {
     bool ta = int_attr("transA"), tb = int_attr("transB");
-    if (rank(a) != 2 || rank(b) != 2) {
-        fail(E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a), rank(b));
+    if (fail_if(rank(a) != 2 || rank(b) != 2, E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a),
+                rank(b)))
         return NULL;
-    }
-    if (has(c) && rank(c) > 2) {
-        fail(E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c));
+    if (fail_if(has(c) && rank(c) > 2, E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c)))
         return NULL;
-    }
     E m = dim(a, ta), k = dim(a, !ta), n = dim(b, !tb);
     require(eq(k, dim(b, tb)), "inner dimensions of Gemm differ");
     *o = axes_named(list2(m, n), "m n");
@@ -157,21 +148,16 @@ static T gemm_sum(T a, T b, T c, enum dtype accumulate, E (*fa)(E v, E m), E (*f
     if (fb) vb = fb(vb, o->v[1]);
     return reduce("acc", accumulate, *o, RED_SUM, list1(r), mul(va, vb), NULL);
 }
-static void gemm(const char *act) {
+static void gemm(bool fused) {
     T a = in(0), c = in(2);
     X o;
     T y = gemm_sum(a, in(1), c, acc(a), NULL, NULL, &o);
     if (!y) return;
     E v = gemm_epilogue(at(y, o), c, o);
-    double alpha, beta;
-    if (act) {
-        activation_defaults(act, &alpha, &beta);
-        if (has_attr("activation_alpha")) alpha = float_attr("activation_alpha");
-        if (has_attr("activation_beta")) beta = float_attr("activation_beta");
-        v = activation(act, v, alpha, beta);
-    }
-    out(0, dtype(a), o, v);
+    out(0, dtype(a), o, fused ? activated(v) : v);
 }
+static void op_gemm(void) { gemm(false); }
+static void op_fusedgemm(void) { gemm(true); }
 static bool gemm_weights(const struct node *n, struct op_weights *w) {
     const struct attr *ta = node_attr(n, "transA"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"),
                       *beta = node_attr(n, "beta");
@@ -190,23 +176,18 @@ static const struct op_in_integers gemm_integers = {
     gemm_column_axis,
     {"com.microsoft", "QGemm", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO}},
     {0}};
-static void op_gemm(void) { gemm(NULL); }
-static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activation") : NULL); }
 
 /* ---- integers: operands less their zero points, products in i32 */
 static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */
     if (!has(z)) return idx(0);
     if (rank(z) == 0 || x_is(numel(z), 1)) return scalar(z);
-    if (axis_from_end > i.n) {
-        fail(E_SHAPE, "a zero point or scale for each row needs a tensor that has rows");
+    if (fail_if(axis_from_end > i.n, E_SHAPE, "a zero point or scale for each row needs a tensor that has rows"))
         return idx(0);
-    }
     return at(z, bcast(z, rank(z) == 1 ? list1(i.v[i.n - axis_from_end]) : i));
 }
 static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_b(E v, X i) { return sub(v, zero_point(in(3), i, 1)); }
 /* QLinearMatMul: the sum times a_scale * b_scale / y_scale, rounded, plus the zero point of the result. */
-static E less_qa(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_qb(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
 static E requantized(E v, X o) {
     E a = cast(F32, zero_point(in(1), o, 2)), b = cast(F32, zero_point(in(4), o, 1)),
@@ -215,7 +196,6 @@ static E requantized(E v, X o) {
 }
 /* com.microsoft.MatMulIntegerToFloat: the sum in the units of the operands, plus a bias for each column. */
 static E mf_less_a(E v, X i) { return sub(v, zero_point(in(4), i, 2)); }
-static E mf_less_b(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
 static E in_units(E v, X o) {
     T bias = in(6);
     E s = mul(cast(F32, zero_point(in(2), o, 2)), cast(F32, zero_point(in(3), o, 1)));
@@ -225,13 +205,13 @@ static E in_units(E v, X o) {
 static void op_matmulintegertofloat(void) {
     if (has(in(6)) && rank(in(1)) > 0)
         require(eq(numel(in(6)), dim(in(1), rank(in(1)) - 1)), "there is not one bias for each column");
-    matmul(in(0), in(1), I32, dtype(in(2)), mf_less_a, mf_less_b, in_units);
+    matmul(in(0), in(1), I32, dtype(in(2)), mf_less_a, less_qb, in_units);
 }
 static void op_matmulinteger16(void) {
     bool whole = dtype(in(0)) == U16 && dtype(in(1)) == U16;
     matmul(in(0), in(1), whole ? U32 : I32, whole ? U32 : I32, NULL, NULL, NULL);
 }
-static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_qa, less_qb, requantized); }
+static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_a, less_qb, requantized); }
 static void op_matmulinteger(void) { matmul(in(0), in(1), I32, I32, less_a, less_b, NULL); }
 
 /* com.microsoft.QGemm: alpha * (A' * B' + C) in the units of the operands, or requantised where y_zero_point is given
@@ -243,10 +223,7 @@ static void op_qgemm(void) {
     X o;
     T y = gemm_sum(in(0), in(3), c, I32, qgemm_less_a, qgemm_less_b, &o);
     if (!y) return;
-    if (has(zero) && !has(scale)) {
-        fail(E_ARITY, "y_zero_point is given without y_scale");
-        return;
-    }
+    if (fail_if(has(zero) && !has(scale), E_ARITY, "y_zero_point is given without y_scale")) return;
     E v = at(y, o), s = mul(mul(num(float_attr("alpha")), scalar(in(1))), zero_point(in(4), list1(o.v[1]), 1));
     if (has(c)) v = add(v, at(c, bcast(c, o)));
     if (has(scale)) s = div_(s, scalar(scale));
@@ -255,8 +232,7 @@ static void op_qgemm(void) {
     else out(0, F32, o, v);
 }
 
-static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
-                            s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
+static const struct op_slot s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
 static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0},
                                        {"B", TSET(I8) | TSET(U8), 0},
                                        {"a_zero_point", TSET(I8) | TSET(U8), OPTIONAL},
@@ -286,47 +262,30 @@ static const struct op_slot s_mitf[] = {{"A", Q8, 0},
                                         {"bias", TSET(F32) | TSET(F16), OPTIONAL},
                                         {0}};
 static const struct op_slot s_mm16[] = {{"A", TSET(I16) | TSET(U16), 0}, {"B", TSET(I16) | TSET(U16), 0}, {0}};
-#define GEMM_ATTRS                                                                                                     \
-    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1},                           \
-        {.name = "transA", .kind = AT_INT}, {                                                                          \
-        .name = "transB", .kind = AT_INT                                                                               \
-    }
+#define GEMM_ATTRS A_FLOAT("alpha", .f = 1), A_FLOAT("beta", .f = 1), A_INT("transA"), A_INT("transB")
 static const struct op_attr a_gemm[] = {GEMM_ATTRS, {0}};
-static const struct op_attr a_qgemm[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1},
-                                         {.name = "transA", .kind = AT_INT},
-                                         {.name = "transB", .kind = AT_INT},
-                                         {0}};
-static const struct op_attr a_fgemm[] = {GEMM_ATTRS,
-                                         {.name = "activation", .kind = AT_STRING},
-                                         {.name = "activation_alpha", .kind = AT_FLOAT},
-                                         {.name = "activation_beta", .kind = AT_FLOAT},
-                                         {0}};
-#define FUSED                                                                                                          \
-    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT},                                   \
-        {.name = "transB", .kind = AT_INT}, {.name = "transBatchA", .kind = AT_INT}, {                                 \
-        .name = "transBatchB", .kind = AT_INT                                                                          \
-    }
+static const struct op_attr a_qgemm[] = {A_FLOAT("alpha", .f = 1), A_INT("transA"), A_INT("transB"), {0}};
+static const struct op_attr a_fgemm[] = {
+    GEMM_ATTRS, A_STRING("activation"), A_FLOAT("activation_alpha"), A_FLOAT("activation_beta"), {0}};
+#define FUSED A_FLOAT("alpha", .f = 1), A_INT("transA"), A_INT("transB"), A_INT("transBatchA"), A_INT("transBatchB")
 static const struct op_attr a_fmm[] = {FUSED, {0}};
-static const struct op_attr a_fmma[] = {FUSED,
-                                        {.name = "activation", .kind = AT_STRING, .flags = A_REQUIRED},
-                                        {.name = "activation_alpha", .kind = AT_FLOAT},
-                                        {.name = "activation_beta", .kind = AT_FLOAT},
-                                        {0}};
+static const struct op_attr a_fmma[] = {
+    FUSED, A_STRING("activation", .flags = A_REQUIRED), A_FLOAT("activation_alpha"), A_FLOAT("activation_beta"), {0}};
 static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C broadcasts by its shape */
 static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
 const struct op ops_matmul[] = {
-    {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13",
+    {"", "MatMul", 13, 1, attrs_none, slots_ab_num, slots_y, .define = op_matmul, .spec = "MatMul-13",
      .integers = &matmul_integers},
     {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13",
      .weights = gemm_weights, .integers = &gemm_integers},
     {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
     {"", "QLinearMatMul", 21, 10, attrs_none, s_qlinear, slots_y, .define = op_qlinearmatmul,
      .spec = "QLinearMatMul-21; scales are combined in f32, rounding is before the zero point"},
-    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
+    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, slots_ab_num, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.FusedMatMul"},
-    {"com.microsoft", "TransposeMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
+    {"com.microsoft", "TransposeMatMul", 1, 1, a_fmm, slots_ab_num, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.TransposeMatMul, an older name of FusedMatMul"},
-    {"com.microsoft", "FusedMatMulActivation", 1, 1, a_fmma, s_mm, slots_y, .define = op_fusedmatmul,
+    {"com.microsoft", "FusedMatMulActivation", 1, 1, a_fmma, slots_ab_num, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.FusedMatMulActivation, with the activations of recurrent operators"},
     {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm,
      .spec = "com.microsoft.FusedGemm"},

@@ -82,20 +82,16 @@ static void op_einsum(void) {
     char eq[512], implied[128];
     if (!plain_equation(eq, sizeof eq)) return;
     if (!split_terms(&s, eq)) return;
-    if (s.n != n_in()) {
-        fail(E_ARITY, "Einsum: the equation has %d operands, the node %d", s.n, n_in());
-        return;
-    }
+    if (fail_if(s.n != n_in(), E_ARITY, "Einsum: the equation has %d operands, the node %d", s.n, n_in())) return;
     if (!bind_letters(&s)) return;
     if (!s.term[s.n]) s.term[s.n] = implied, s.length[s.n] = implicit_result(&s, implied);
     X d = list0(), rd = list0();
     char rest[128];
     for (int k = 0; k < s.length[s.n]; k++) {
         E e = s.extent[(unsigned char)s.term[s.n][k] & 127];
-        if (!e || memchr(s.term[s.n], s.term[s.n][k], (size_t)k)) {
-            fail(E_ATTR, "Einsum: letter \"%c\" of the result is unknown or repeated", s.term[s.n][k]);
+        if (fail_if(!e || memchr(s.term[s.n], s.term[s.n][k], (size_t)k), E_ATTR,
+                    "Einsum: letter \"%c\" of the result is unknown or repeated", s.term[s.n][k]))
             return;
-        }
         d = push(d, e);
     }
     for (int c = 0; c < 128; c++)
@@ -126,7 +122,7 @@ static void op_einsum(void) {
     out(0, dtype(in(0)), i, at(sum, i));
 }
 static const struct op_slot s_einsum[] = {{"Inputs", TS_NUM, VARIADIC}, {0}};
-static const struct op_attr a_einsum[] = {{.name = "equation", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_einsum[] = {A_STRING("equation", .flags = A_REQUIRED), {0}};
 const struct op ops_misc[] = {
     {"", "Einsum", 12, 12, a_einsum, s_einsum, slots_y, .define = op_einsum,
      .spec = "Einsum-12; an ellipsis covers at most 10 dims"},

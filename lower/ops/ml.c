@@ -79,7 +79,7 @@ V ml_samples(int k, enum dtype t) {
     if (rank(x) != 1 && rank(x) != 2)
         return fail(E_RANK, "samples are rows of a matrix; the input has rank %d", rank(x)), NULL;
     V v = n_cast(gin(k), t);
-    return rank(x) == 2 ? v : N_OP("Unsqueeze", v, n_const_i64((const int64_t[]){0}, 1));
+    return rank(x) == 2 ? v : N_OP("Unsqueeze", v, N_INTS(0));
 }
 V ml_floats(const float *v, const int64_t *dims, int r) {
     struct tensor *t = n_tensor(F32, dims, r);
@@ -88,12 +88,12 @@ V ml_floats(const float *v, const int64_t *dims, int r) {
     return n_const(t);
 }
 V ml_scores(V scores, enum ml_transform t) {
-    struct attr a = attr_int("transform", t);
-    return t == ML_NONE ? n_cast(scores, F32) : n_private("Scores", &scores, 1, 1, &a, 1)->outs.v[0];
+    if (t == ML_NONE) return n_cast(scores, F32);
+    return n_private("Scores", &scores, 1, 1, ATTRS(attr_int("transform", t)))->outs.v[0];
 }
 V ml_two_scores(V score, enum ml_transform t, bool adds_to_one) {
-    struct attr a[] = {attr_int("transform", t), attr_int("adds_to_one", adds_to_one)};
-    return n_private("TwoScores", &score, 1, 1, a, 2)->outs.v[0];
+    return n_private("TwoScores", &score, 1, 1, ATTRS(attr_int("transform", t), attr_int("adds_to_one", adds_to_one)))
+        ->outs.v[0];
 }
 V ml_top_class(V scores) { return n_private("TopClass", &scores, 1, 1, NULL, 0)->outs.v[0]; }
 const struct attr *ml_labels_attr(const char *strings, const char *ints) {
@@ -111,8 +111,7 @@ V ml_label(V index, const struct attr *labels) {
     return N_OP("Gather", n_const(t), index);
 }
 
-static const struct op_attr a_transform[] = {
-    {.name = "transform", .kind = AT_INT}, {.name = "adds_to_one", .kind = AT_INT}, {0}};
+static const struct op_attr a_transform[] = {A_INT("transform"), A_INT("adds_to_one"), {0}};
 static const struct op_slot s_scores[] = {{"X", TSET(F32) | TSET(F64), 0}, {0}};
 #define PRIVATE(name, attrs, fn)                                                                                       \
     { "gcc2nn", name, 1, 1, attrs, s_scores, slots_y, .define = fn, .spec = "part of expansions of ai.onnx.ml" }

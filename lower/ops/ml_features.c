@@ -8,10 +8,7 @@
 static void op_extract(void) {
     T x = in(0), y = in(1);
     int r = rank(x);
-    if (r < 1) {
-        fail(E_RANK, "features of a scalar");
-        return;
-    }
+    if (fail_if(r < 1, E_RANK, "features of a scalar")) return;
     X lead = r == 1 ? list1(idx(1)) : sub_list(shape(x), 0, r - 1), i = axes(push(lead, numel(y)));
     E k = wrap_index(at_reshaped(y, list1(i.v[i.n - 1]), list1(numel(y))), dim(x, r - 1));
     out(0, dtype(x), i, at(x, r == 1 ? list1(k) : put(i, r - 1, k)));
@@ -29,15 +26,11 @@ static void op_vectorizer(void) {
     const int64_t *sizes;
     int n = ints_attr("inputdimensions", &sizes);
     int64_t total = 0;
-    if (n != n_in()) {
-        fail(E_ATTR, "inputdimensions has %d entries for %d inputs", n, n_in());
-        return;
-    }
+    if (fail_if(n != n_in(), E_ATTR, "inputdimensions has %d entries for %d inputs", n, n_in())) return;
     for (int k = 0; k < n; k++) {
-        if (!has(in(k)) || rank(in(k)) < 1 || sizes[k] < 0 || sizes[k] > DIM_MAX - total) {
-            fail(E_SHAPE, "input %d is no tensor with axes, or its number of features is out of range", k);
+        if (fail_if(!has(in(k)) || rank(in(k)) < 1 || sizes[k] < 0 || sizes[k] > DIM_MAX - total, E_SHAPE,
+                    "input %d is no tensor with axes, or its number of features is out of range", k))
             return;
-        }
         total += sizes[k];
     }
     E samples = rank(in(0)) == 1 ? idx(1) : dim(in(0), 0), v = typed(F32, 0);
@@ -102,10 +95,8 @@ static void exp_imputer(void) {
     bool real = dtype_is_float(dtype(x));
     const struct attr *by = node_attr(def_node(), real ? "imputed_value_floats" : "imputed_value_int64s");
     double old = real ? float_attr("replaced_value_float") : 0;
-    if (!by || !by->n) {
-        fail(E_ATTR, "there is no value to put in place of others of type %s", dtype_name(dtype(x)));
+    if (fail_if(!by || !by->n, E_ATTR, "there is no value to put in place of others of type %s", dtype_name(dtype(x))))
         return;
-    }
     V v = gin(0), values = for_features(list_tensor(dtype(x), by), x, "imputed values", false), mask;
     if (!values) return;
     struct tensor *t = n_tensor(dtype(x), NULL, 0);
@@ -117,10 +108,9 @@ static void exp_imputer(void) {
 static void exp_scaler(void) {
     T x = in(0);
     const struct attr *scale = node_attr(def_node(), "scale"), *offset = node_attr(def_node(), "offset");
-    if (!scale || !scale->n || !offset || offset->n != scale->n) {
-        fail(E_ATTR, "scale and offset must be there, and have as many entries");
+    if (fail_if(!scale || !scale->n || !offset || offset->n != scale->n, E_ATTR,
+                "scale and offset must be there, and have as many entries"))
         return;
-    }
     enum dtype t = ml_float_type(dtype(x));
     V by = for_features(list_tensor(t, scale), x, "scale", true), less = NULL;
     if (by) less = for_features(list_tensor(t, offset), x, "offset", true);
@@ -129,16 +119,15 @@ static void exp_scaler(void) {
 
 static const struct op_slot s_extract[] = {{"X", TS_ANY, 0}, {"Y", TS_INDEX, 0}, {0}};
 static const struct op_slot s_many[] = {{"X", TSET(F32) | TSET(F64) | TSET(I32) | TSET(I64), VARIADIC}, {0}};
-static const struct op_attr a_binarizer[] = {{.name = "threshold", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_vectorizer[] = {{.name = "inputdimensions", .kind = AT_INTS}, {0}};
-static const struct op_attr a_imputer[] = {{.name = "imputed_value_floats", .kind = AT_FLOATS},
-                                           {.name = "imputed_value_int64s", .kind = AT_INTS},
-                                           {.name = "replaced_value_float", .kind = AT_FLOAT},
-                                           {.name = "replaced_value_int64", .kind = AT_INT},
+static const struct op_attr a_binarizer[] = {A_FLOAT("threshold"), {0}};
+static const struct op_attr a_vectorizer[] = {A_INTS("inputdimensions"), {0}};
+static const struct op_attr a_imputer[] = {A_FLOATS("imputed_value_floats"),
+                                           A_INTS("imputed_value_int64s"),
+                                           A_FLOAT("replaced_value_float"),
+                                           A_INT("replaced_value_int64"),
                                            {0}};
-static const struct op_attr a_normalizer[] = {{.name = "norm", .kind = AT_STRING, .s = "MAX"}, {0}};
-static const struct op_attr a_scaler[] = {
-    {.name = "offset", .kind = AT_FLOATS}, {.name = "scale", .kind = AT_FLOATS}, {0}};
+static const struct op_attr a_normalizer[] = {A_STRING("norm", .s = "MAX"), {0}};
+static const struct op_attr a_scaler[] = {A_FLOATS("offset"), A_FLOATS("scale"), {0}};
 #define ML "ai.onnx.ml"
 const struct op ops_ml_features[] = {
     {ML, "ArrayFeatureExtractor", 1, 1, attrs_none, s_extract, slots_y, .define = op_extract,

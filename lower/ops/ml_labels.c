@@ -96,6 +96,10 @@ struct mapping {
     bool last_wins; /* of equal keys; else the first */
     struct list otherwise;
 };
+/* The places of the elements of x among keys that ascend; nan: that of NaN. */
+static V looked_up(V x, V keys, int64_t nan) {
+    return n_private("Lookup", (const V[]){x, keys}, 2, 1, ATTRS(attr_int("nan", nan)))->outs.v[0];
+}
 /* The value for each element of x, which has the type of the keys. */
 static V mapped(V x, const struct mapping *m) {
     int64_t n, numbers;
@@ -107,9 +111,7 @@ static V mapped(V x, const struct mapping *m) {
     for (int64_t k = 0; k < numbers; k++) put_entry(values, k, &m->values, e[k].k);
     put_entry(values, numbers, &m->otherwise, 0);
     if (has_nan) put_entry(values, n, &m->values, e[n - 1].k);
-    struct attr nan = attr_int("nan", has_nan ? n : numbers);
-    V ins[] = {x, n_const(keys)};
-    return N_OP("Gather", n_const(values), n_private("Lookup", ins, 2, 1, &nan, 1)->outs.v[0]);
+    return N_OP("Gather", n_const(values), looked_up(x, n_const(keys), has_nan ? n : numbers));
 }
 
 /* ---- labels as keys */
@@ -127,10 +129,9 @@ const struct tensor *ml_ascending(const struct attr *labels, V *keys) {
     return as_they_are ? NULL : order;
 }
 V ml_place_among(V v, const struct attr *labels) {
-    V ins[] = {v, NULL};
-    (void)ml_ascending(labels, &ins[1]);
-    struct attr nan = attr_int("nan", 0);
-    return n_private("Lookup", ins, 2, 1, &nan, 1)->outs.v[0];
+    V keys;
+    (void)ml_ascending(labels, &keys);
+    return looked_up(v, keys, 0);
 }
 V ml_own_places(const struct attr *labels) {
     struct list l = labels_list(labels);
@@ -177,27 +178,23 @@ static void exp_label_encoder(void) {
     if (list_of(&classes, "classes_strings", STR)) { /* version 1: strings to their places, or back */
         m.last_wins = true;
         m.keys = t == STR ? classes : counted(classes.n), m.values = t == STR ? counted(classes.n) : classes;
-    } else if (!any_list(&m.keys, "keys") || !any_list(&m.values, "values")) {
-        fail(E_ATTR, "keys or values are missing");
+    } else if (fail_if(!any_list(&m.keys, "keys") || !any_list(&m.values, "values"), E_ATTR,
+                       "keys or values are missing"))
         return;
-    }
-    if (m.keys.n != m.values.n) {
-        fail(E_ATTR, "%lld keys for %lld values", (long long)m.keys.n, (long long)m.values.n);
+    if (fail_if(m.keys.n != m.values.n, E_ATTR, "%lld keys for %lld values", (long long)m.keys.n,
+                (long long)m.values.n))
         return;
-    }
-    if (m.keys.type != t) {
-        fail(E_TYPE, "the keys are of type %s, the input is %s", dtype_name(m.keys.type), dtype_name(t));
+    if (fail_if(m.keys.type != t, E_TYPE, "the keys are of type %s, the input is %s", dtype_name(m.keys.type),
+                dtype_name(t)))
         return;
-    }
     if (default_of(&m)) gout(0, mapped(gin(0), &m));
 }
 static void exp_category_mapper(void) {
     struct mapping m = {.last_wins = true};
     struct list strings, ints;
-    if (!list_of(&strings, "cats_strings", STR) || !list_of(&ints, "cats_int64s", I64) || strings.n != ints.n) {
-        fail(E_ATTR, "cats_strings and cats_int64s must be there, and have as many entries");
+    if (fail_if(!list_of(&strings, "cats_strings", STR) || !list_of(&ints, "cats_int64s", I64) || strings.n != ints.n,
+                E_ATTR, "cats_strings and cats_int64s must be there, and have as many entries"))
         return;
-    }
     bool from_strings = dtype(in(0)) == STR;
     m.keys = from_strings ? strings : ints, m.values = from_strings ? ints : strings;
     if (default_of(&m)) gout(0, mapped(gin(0), &m));
@@ -219,41 +216,35 @@ static void exp_one_hot(void) {
     enum dtype t = dtype(in(0));
     struct list ints, strings;
     bool has_ints = list_of(&ints, "cats_int64s", I64), has_strings = list_of(&strings, "cats_strings", STR);
-    if (has_ints == has_strings || (t == STR) != has_strings) {
-        fail(E_ATTR, "one list of categories is needed, which fits the type of the input, %s", dtype_name(t));
+    if (fail_if(has_ints == has_strings || (t == STR) != has_strings, E_ATTR,
+                "one list of categories is needed, which fits the type of the input, %s", dtype_name(t)))
         return;
-    }
     const struct list *l = has_ints ? &ints : &strings;
     struct tensor *c = n_tensor(l->type, &l->n, 1);
     for (int64_t k = 0; k < l->n; k++) put_entry(c, k, l, k);
     V ins[] = {t == STR ? gin(0) : n_cast(gin(0), I64), n_const(c)};
-    struct attr zeros = attr_int("zeros", int_attr("zeros") != 0);
-    gout(0, n_private("Categories", ins, 2, 1, &zeros, 1)->outs.v[0]);
+    gout(0, n_private("Categories", ins, 2, 1, ATTRS(attr_int("zeros", int_attr("zeros") != 0)))->outs.v[0]);
 }
 
-static const struct op_attr a_lookup[] = {{.name = "nan", .kind = AT_INT}, {0}};
-static const struct op_attr a_zeros[] = {{.name = "zeros", .kind = AT_INT}, {0}};
-#define DEFAULTS                                                                                                       \
-    {.name = "default_int64", .kind = AT_INT, .i = -1}, { .name = "default_string", .kind = AT_STRING, .s = "_Unused" }
-static const struct op_attr a_label[] = {{.name = "classes_strings", .kind = AT_STRINGS},
+static const struct op_attr a_lookup[] = {A_INT("nan"), {0}};
+static const struct op_attr a_zeros[] = {A_INT("zeros"), {0}};
+#define DEFAULTS A_INT("default_int64", .i = -1), A_STRING("default_string", .s = "_Unused")
+static const struct op_attr a_label[] = {A_STRINGS("classes_strings"),
                                          DEFAULTS,
-                                         {.name = "default_float", .kind = AT_FLOAT, .f = -0.0f},
-                                         {.name = "default_tensor", .kind = AT_TENSOR},
-                                         {.name = "keys_floats", .kind = AT_FLOATS},
-                                         {.name = "keys_int64s", .kind = AT_INTS},
-                                         {.name = "keys_strings", .kind = AT_STRINGS},
-                                         {.name = "keys_tensor", .kind = AT_TENSOR},
-                                         {.name = "values_floats", .kind = AT_FLOATS},
-                                         {.name = "values_int64s", .kind = AT_INTS},
-                                         {.name = "values_strings", .kind = AT_STRINGS},
-                                         {.name = "values_tensor", .kind = AT_TENSOR},
+                                         A_FLOAT("default_float", .f = -0.0f),
+                                         A_TENSOR("default_tensor"),
+                                         A_FLOATS("keys_floats"),
+                                         A_INTS("keys_int64s"),
+                                         A_STRINGS("keys_strings"),
+                                         A_TENSOR("keys_tensor"),
+                                         A_FLOATS("values_floats"),
+                                         A_INTS("values_int64s"),
+                                         A_STRINGS("values_strings"),
+                                         A_TENSOR("values_tensor"),
                                          {0}};
-static const struct op_attr a_mapper[] = {
-    {.name = "cats_int64s", .kind = AT_INTS}, {.name = "cats_strings", .kind = AT_STRINGS}, DEFAULTS, {0}};
-static const struct op_attr a_one_hot[] = {{.name = "cats_int64s", .kind = AT_INTS},
-                                           {.name = "cats_strings", .kind = AT_STRINGS},
-                                           {.name = "zeros", .kind = AT_INT, .i = 1},
-                                           {0}};
+static const struct op_attr a_mapper[] = {A_INTS("cats_int64s"), A_STRINGS("cats_strings"), DEFAULTS, {0}};
+static const struct op_attr a_one_hot[] = {
+    A_INTS("cats_int64s"), A_STRINGS("cats_strings"), A_INT("zeros", .i = 1), {0}};
 static const struct op_slot s_label[] = {{"X", TS_NUM | TSET(STR), 0}, {0}};
 static const struct op_slot s_mapper[] = {{"X", TSET(STR) | TSET(I64), 0}, {0}};
 static const struct op_slot s_one_hot[] = {{"X", TSET(STR) | TSET(I64) | TSET(I32) | TSET(F32) | TSET(F64), 0}, {0}};

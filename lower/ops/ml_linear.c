@@ -18,8 +18,7 @@ static V product_of(int64_t rows, const struct attr *w, const struct attr *b) {
     V ins[] = {x, ml_floats(w->u.fs, (const int64_t[]){rows, n / rows}, 2), NULL};
     if (!ins[1]) return NULL;
     if (b) ins[2] = ml_floats(b->u.fs, &rows, 1);
-    struct attr transposed = attr_int("transB", 1);
-    return n_op("Gemm", 0, ins, b ? 3 : 2, &transposed, 1);
+    return n_op("Gemm", 0, ins, b ? 3 : 2, ATTRS(attr_int("transB", 1)));
 }
 static const struct attr *list_attr(const char *name) {
     const struct attr *a = node_attr(def_node(), name);
@@ -35,7 +34,7 @@ static void exp_regressor(void) {
 }
 
 static V is_positive(V score) {
-    V flat = N_OP("Squeeze", score, n_const_i64((const int64_t[]){1}, 1));
+    V flat = N_OP("Squeeze", score, N_INTS(1));
     return n_cast(N_OP("Greater", flat, n_const_f(F32, 0)), I64);
 }
 static void exp_classifier(void) {
@@ -44,10 +43,9 @@ static void exp_classifier(void) {
     enum ml_transform t;
     int64_t rows = b ? b->n : labels ? labels->n : 0;
     if (!ml_transform_attr(&t)) return;
-    if (!labels || (rows > 1 ? labels->n < rows : labels->n != 2 && labels->kind == AT_STRINGS)) {
-        fail(E_ATTR, "%d labels for %lld classes", labels ? labels->n : 0, (long long)rows);
+    if (fail_if(!labels || (rows > 1 ? labels->n < rows : labels->n != 2 && labels->kind == AT_STRINGS), E_ATTR,
+                "%d labels for %lld classes", labels ? labels->n : 0, (long long)rows))
         return;
-    }
     V s = product_of(rows, w, b);
     if (!s) return;
     bool two = labels->n == 2; /* one row of coefficients may stand for both */
@@ -61,17 +59,17 @@ static void exp_classifier(void) {
     }
 }
 
-static const struct op_attr a_regressor[] = {{.name = "coefficients", .kind = AT_FLOATS},
-                                             {.name = "intercepts", .kind = AT_FLOATS},
-                                             {.name = "post_transform", .kind = AT_STRING, .s = "NONE"},
-                                             {.name = "targets", .kind = AT_INT, .i = 1},
+static const struct op_attr a_regressor[] = {A_FLOATS("coefficients"),
+                                             A_FLOATS("intercepts"),
+                                             A_STRING("post_transform", .s = "NONE"),
+                                             A_INT("targets", .i = 1),
                                              {0}};
-static const struct op_attr a_classifier[] = {{.name = "classlabels_ints", .kind = AT_INTS},
-                                              {.name = "classlabels_strings", .kind = AT_STRINGS},
-                                              {.name = "coefficients", .kind = AT_FLOATS, .flags = A_REQUIRED},
-                                              {.name = "intercepts", .kind = AT_FLOATS},
-                                              {.name = "multi_class", .kind = AT_INT},
-                                              {.name = "post_transform", .kind = AT_STRING, .s = "NONE"},
+static const struct op_attr a_classifier[] = {A_INTS("classlabels_ints"),
+                                              A_STRINGS("classlabels_strings"),
+                                              A_FLOATS("coefficients", .flags = A_REQUIRED),
+                                              A_FLOATS("intercepts"),
+                                              A_INT("multi_class"),
+                                              A_STRING("post_transform", .s = "NONE"),
                                               {0}};
 const struct op ops_ml_linear[] = {
     {"ai.onnx.ml", "LinearRegressor", 1, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,

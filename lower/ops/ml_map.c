@@ -19,22 +19,14 @@ static void exp_zip_map(void) {
     T x = in(0);
     V values = gin(0), keys;
     int64_t n;
-    if (!labels) {
-        fail(E_ATTR, "the keys, classlabels_strings or classlabels_int64s, are missing");
+    if (fail_if(!labels, E_ATTR, "the keys, classlabels_strings or classlabels_int64s, are missing")) return;
+    if (fail_if(rank(x) != 1 && rank(x) != 2, E_RANK, "the input has rank %d, not 2", rank(x))) return;
+    if (fail_if(const_int(dim(x, rank(x) - 1), &n) && n != labels->n, E_SHAPE, "%d keys for %lld columns", labels->n,
+                (long long)n))
         return;
-    }
-    if (rank(x) != 1 && rank(x) != 2) {
-        fail(E_RANK, "the input has rank %d, not 2", rank(x));
-        return;
-    }
-    if (const_int(dim(x, rank(x) - 1), &n) && n != labels->n) {
-        fail(E_SHAPE, "%d keys for %lld columns", labels->n, (long long)n);
-        return;
-    }
-    if (rank(x) == 1) values = N_OP("Unsqueeze", values, n_const_i64((const int64_t[]){0}, 1));
+    if (rank(x) == 1) values = N_OP("Unsqueeze", values, N_INTS(0));
     const struct tensor *order = ml_ascending(labels, &keys);
-    struct attr axis = attr_int("axis", 1);
-    if (order) values = n_op("Gather", 0, (const V[]){values, n_const(order)}, 2, &axis, 1);
+    if (order) values = N_WITH("Gather", ATTRS(attr_int("axis", 1)), values, n_const(order));
     gout(0, n_private("Map", (const V[]){keys, values}, 2, 1, NULL, 0)->outs.v[0]);
 }
 
@@ -43,15 +35,14 @@ static void exp_dict_vectorizer(void) {
     const struct attr *words = ml_labels_attr("string_vocabulary", "int64_vocabulary");
     V keys, values;
     if (!map_of(&keys, &values)) return;
-    if (!words || (words->kind == AT_INTS ? I64 : STR) != keys->type.dtype) {
-        fail(E_ATTR, "there is no vocabulary of the type of the keys, %s", dtype_name(keys->type.dtype));
+    if (fail_if(!words || (words->kind == AT_INTS ? I64 : STR) != keys->type.dtype, E_ATTR,
+                "there is no vocabulary of the type of the keys, %s", dtype_name(keys->type.dtype)))
         return;
-    }
     V place = ml_place_among(keys, words);
     int64_t room = words->n + 1; /* the last one takes what no word is for */
     struct tensor *zeros = n_tensor(values->type.dtype, &room, 1);
     V slots = N_OP("ScatterElements", n_const(zeros), place, values);
-    gout(0, N_OP("Unsqueeze", N_OP("Gather", slots, ml_own_places(words)), n_const_i64((const int64_t[]){0}, 1)));
+    gout(0, N_OP("Unsqueeze", N_OP("Gather", slots, ml_own_places(words)), N_INTS(0)));
 }
 
 /* ---- CastMap */
@@ -89,18 +80,15 @@ static void exp_cast_map(void) {
     bool sparse = !strcmp(form, "SPARSE");
     V keys, values;
     if (!map_of(&keys, &values)) return;
-    if (t == NONE || (!sparse && strcmp(form, "DENSE") != 0)) {
-        fail(E_ATTR, "cast_to is \"%s\" and map_form \"%s\"", to, form);
+    if (fail_if(t == NONE || (!sparse && strcmp(form, "DENSE") != 0), E_ATTR, "cast_to is \"%s\" and map_form \"%s\"",
+                to, form))
         return;
-    }
-    if (keys->type.dtype != I64 || (sparse && (int_attr("max_map") < 1 || int_attr("max_map") > DIM_MAX - 1))) {
-        fail(E_ATTR, "the keys are not i64, or max_map is %lld", (long long)int_attr("max_map"));
+    if (fail_if(keys->type.dtype != I64 || (sparse && (int_attr("max_map") < 1 || int_attr("max_map") > DIM_MAX - 1)),
+                E_ATTR, "the keys are not i64, or max_map is %lld", (long long)int_attr("max_map")))
         return;
-    }
-    if ((t == STR || values->type.dtype == STR) && t != values->type.dtype) {
-        fail(E_OP, "numbers as strings, or strings as numbers, are not supported");
+    if (fail_if((t == STR || values->type.dtype == STR) && t != values->type.dtype, E_OP,
+                "numbers as strings, or strings as numbers, are not supported"))
         return;
-    }
     V ins[] = {keys, n_cast(values, t)};
     struct attr size = attr_int("size", int_attr("max_map"));
     gout(0, n_private(sparse ? "AtKey" : "ByKey", ins, 2, 1, &size, sparse)->outs.v[0]);
@@ -108,15 +96,11 @@ static void exp_cast_map(void) {
 
 static const struct op_slot s_zip[] = {{"X", TSET(F32) | TSET(F64), 0}, {0}}, s_map[] = {{"X", 0, HOLDER}, {0}},
                             s_entries[] = {{"keys", TS_ANY, 0}, {"values", TS_ANY, 0}, {0}};
-static const struct op_attr a_zip[] = {
-    {.name = "classlabels_int64s", .kind = AT_INTS}, {.name = "classlabels_strings", .kind = AT_STRINGS}, {0}};
-static const struct op_attr a_dict[] = {
-    {.name = "int64_vocabulary", .kind = AT_INTS}, {.name = "string_vocabulary", .kind = AT_STRINGS}, {0}};
-static const struct op_attr a_cast[] = {{.name = "cast_to", .kind = AT_STRING, .s = "TO_FLOAT"},
-                                        {.name = "map_form", .kind = AT_STRING, .s = "DENSE"},
-                                        {.name = "max_map", .kind = AT_INT, .i = 1},
-                                        {0}};
-static const struct op_attr a_size[] = {{.name = "size", .kind = AT_INT}, {0}};
+static const struct op_attr a_zip[] = {A_INTS("classlabels_int64s"), A_STRINGS("classlabels_strings"), {0}};
+static const struct op_attr a_dict[] = {A_INTS("int64_vocabulary"), A_STRINGS("string_vocabulary"), {0}};
+static const struct op_attr a_cast[] = {
+    A_STRING("cast_to", .s = "TO_FLOAT"), A_STRING("map_form", .s = "DENSE"), A_INT("max_map", .i = 1), {0}};
+static const struct op_attr a_size[] = {A_INT("size"), {0}};
 #define PRIVATE(name, attrs, fn)                                                                                       \
     { "gcc2nn", name, 1, 1, attrs, s_entries, slots_y, .define = fn, .spec = "part of the expansion of CastMap" }
 const struct op ops_ml_map[] = {

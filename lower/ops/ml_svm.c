@@ -58,20 +58,18 @@ static void exp_regressor(void) {
     enum kernel kernel;
     V x = ml_samples(0, F32), y;
     if (!x || !kernel_attr(&kernel)) return;
-    if (nrho < 1 || ncoefficients < 1 || n < 0 || (n && ncoefficients != n)) {
-        fail(E_ATTR, "coefficients, rho and n_supports do not fit");
+    if (fail_if(nrho < 1 || ncoefficients < 1 || n < 0 || (n && ncoefficients != n), E_ATTR,
+                "coefficients, rho and n_supports do not fit"))
         return;
-    }
     if (n) {
         V k = kernel_of(x, kernel, vectors, nvectors, n, 0);
         if (!k) return;
-        struct attr transposed = attr_int("transB", 1);
-        V ins[] = {k, ml_floats(w, (const int64_t[]){1, n}, 2), n_const_f(F32, (double)rho[0])};
-        y = n_op("Gemm", 0, ins, 3, &transposed, 1);
+        V weights = ml_floats(w, (const int64_t[]){1, n}, 2);
+        y = N_WITH("Gemm", ATTRS(attr_int("transB", 1)), k, weights, n_const_f(F32, (double)rho[0]));
     } else y = kernel_of(x, K_LINEAR, w, ncoefficients, 1, rho[0]);
     if (y && int_attr("one_class"))
         y = N_OP("Where", N_OP("Greater", y, n_const_f(F32, 0)), n_const_f(F32, 1), n_const_f(F32, -1));
-    if (y) gout(0, y);
+    gout(0, y);
 }
 
 /* ---- pairs of classes */
@@ -178,11 +176,10 @@ static void linear(const struct machine *m, V x) {
     bool positive = true;
     for (int k = 0; k < m->nw; k++) positive = positive && m->w[k] >= 0;
     if (m->classes == 2 && !m->na) {
-        struct attr keep = attr_int("keepdims", 0);
-        V most[] = {s, n_const_i64((const int64_t[]){1}, 1)}, best = n_op("ReduceMax", 0, most, 2, &keep, 1);
+        V best = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 0)), s, N_INTS(1));
         V second =
             positive ? N_OP("GreaterOrEqual", best, n_const_f(F32, 0.5)) : N_OP("Greater", best, n_const_f(F32, 0));
-        top = N_OP("Where", second, n_const_i64((const int64_t[]){1}, 1), top);
+        top = N_OP("Where", second, N_INTS(1), top);
     }
     gout(0, ml_label(top, m->labels));
     gout(1, ml_scores(s, m->t));
@@ -190,11 +187,10 @@ static void linear(const struct machine *m, V x) {
 static void pairwise(const struct machine *m, V x) {
     V k = kernel_of(x, m->kernel, m->vectors, m->nvectors, m->vectors_in_all, 0);
     if (!k) return;
-    struct attr longest = attr_int("longest", m->longest);
     V ins[] = {k, ml_floats(m->w, (const int64_t[]){m->classes - 1, m->vectors_in_all}, 2), m->starts, m->pair_classes,
                ml_floats(m->rho, &m->pairs, 1)};
     if (!ins[1] || !ins[4]) return;
-    struct node *pairs = n_private("SvmPairs", ins, 5, 2, &longest, 1);
+    struct node *pairs = n_private("SvmPairs", ins, 5, 2, ATTRS(attr_int("longest", m->longest)));
     V s = pairs->outs.v[0];
     gout(0, ml_label(ml_top_class(pairs->outs.v[1]), m->labels));
     if (m->na) {
@@ -217,26 +213,20 @@ static void exp_classifier(void) {
 }
 
 #define COMMON                                                                                                         \
-    {.name = "coefficients", .kind = AT_FLOATS}, {.name = "kernel_params", .kind = AT_FLOATS},                         \
-        {.name = "kernel_type", .kind = AT_STRING, .s = "LINEAR"},                                                     \
-        {.name = "post_transform", .kind = AT_STRING, .s = "NONE"}, {.name = "rho", .kind = AT_FLOATS}, {              \
-        .name = "support_vectors", .kind = AT_FLOATS                                                                   \
-    }
-static const struct op_attr a_regressor[] = {
-    COMMON, {.name = "n_supports", .kind = AT_INT}, {.name = "one_class", .kind = AT_INT}, {0}};
+    A_FLOATS("coefficients"), A_FLOATS("kernel_params"), A_STRING("kernel_type", .s = "LINEAR"),                       \
+        A_STRING("post_transform", .s = "NONE"), A_FLOATS("rho"), A_FLOATS("support_vectors")
+static const struct op_attr a_regressor[] = {COMMON, A_INT("n_supports"), A_INT("one_class"), {0}};
 static const struct op_attr a_classifier[] = {COMMON,
-                                              {.name = "classlabels_ints", .kind = AT_INTS},
-                                              {.name = "classlabels_strings", .kind = AT_STRINGS},
-                                              {.name = "prob_a", .kind = AT_FLOATS},
-                                              {.name = "prob_b", .kind = AT_FLOATS},
-                                              {.name = "vectors_per_class", .kind = AT_INTS},
+                                              A_INTS("classlabels_ints"),
+                                              A_STRINGS("classlabels_strings"),
+                                              A_FLOATS("prob_a"),
+                                              A_FLOATS("prob_b"),
+                                              A_INTS("vectors_per_class"),
                                               {0}};
-static const struct op_attr a_rbf[] = {{.name = "gamma", .kind = AT_FLOAT}, {0}},
-                            a_pairs[] = {{.name = "longest", .kind = AT_INT}, {0}};
-static const struct op_slot s_parts[] = {{"X", TS_ANY, VARIADIC}, {0}};
+static const struct op_attr a_rbf[] = {A_FLOAT("gamma"), {0}}, a_pairs[] = {A_INT("longest"), {0}};
 static const struct op_slot s_two[] = {{"Y", TS_ANY, 0}, {"Z", TS_ANY, 0}, {0}};
 #define PRIVATE(name, attrs, outs, fn)                                                                                 \
-    { "gcc2nn", name, 1, 1, attrs, s_parts, outs, .define = fn, .spec = "part of the expansions of SVMs" }
+    { "gcc2nn", name, 1, 1, attrs, slots_parts, outs, .define = fn, .spec = "part of the expansions of SVMs" }
 const struct op ops_ml_svm[] = {
     {"ai.onnx.ml", "SVMRegressor", 1, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,
      .spec = "ai.onnx.ml SVMRegressor-1; in f32, post_transform has no effect"},

@@ -46,10 +46,8 @@ static V sums(V x, const struct tree_tables *t, enum tree_sum sum) {
     return n_private("TreeSums", ins, TREE_TABLES + 1, 1, a, sizeof a / sizeof *a)->outs.v[0];
 }
 
-#define INT(n)                                                                                                         \
-    { .name = n, .kind = AT_INT }
 /* What the operators on sums know of them. */
-#define SEEN INT("sum"), INT("first_seen"), INT("seen0"), INT("seen1")
+#define SEEN A_INT("sum"), A_INT("first_seen"), A_INT("seen0"), A_INT("seen1")
 static int seen_attrs(const struct tree_tables *t, enum tree_sum sum, struct attr *a) {
     a[0] = attr_int("sum", sum), a[1] = attr_int("first_seen", t->first_seen);
     a[2] = attr_int("seen0", t->seen[0]), a[3] = attr_int("seen1", t->seen[1]);
@@ -128,11 +126,10 @@ static void exp_ensemble(void) {
     V x = ml_samples(0, e.type);
     int64_t how = int_attr("aggregate_function"), t = int_attr("post_transform");
     if (!x || !count_of_targets(&e)) return;
-    if (how < 0 || how >= AGGREGATES || t < 0 || t >= ML_TRANSFORMS) {
-        fail(E_ATTR, "aggregate_function is %lld, post_transform %lld; they are numbers of 0 to 3 and 0 to 4",
-             (long long)how, (long long)t);
+    if (fail_if(how < 0 || how >= AGGREGATES || t < 0 || t >= ML_TRANSFORMS, E_ATTR,
+                "aggregate_function is %lld, post_transform %lld; they are numbers of 0 to 3 and 0 to 4",
+                (long long)how, (long long)t))
         return;
-    }
     if (t == ML_SOFTMAX || t == ML_LOGISTIC) {
         t = t == ML_SOFTMAX ? ML_LOGISTIC : ML_SOFTMAX;
         diag(&def_node()->in->graph->ctx->diags, DIAG_WARNING, E_ATTR,
@@ -228,10 +225,9 @@ static void exp_classifier(void) {
     }
     if (!ensemble_of_lists(&e, "class_") || !tree_tables(&e, TREE_SUM, &tables)) return;
     int binary = binary_kind(&e);
-    if (e.columns == 2 && (tables.first_seen >= 0 || !tables.seen[1]) && nbase < 2 && t == ML_PROBIT) {
-        fail(E_ATTR, "PROBIT of one score for two classes is not defined");
+    if (fail_if(e.columns == 2 && (tables.first_seen >= 0 || !tables.seen[1]) && nbase < 2 && t == ML_PROBIT, E_ATTR,
+                "PROBIT of one score for two classes is not defined"))
         return;
-    }
     V ins[] = {sums(x, &tables, TREE_SUM), nbase ? n_const(base) : NULL};
     struct attr a[7] = {attr_int("classes", e.columns), attr_int("transform", t), attr_int("binary", binary)};
     int n = 3 + seen_attrs(&tables, TREE_SUM, a + 3);
@@ -244,53 +240,45 @@ static void exp_classifier(void) {
 }
 
 /* ---- rows */
-#define FLOATS(n)                                                                                                      \
-    { .name = n, .kind = AT_FLOATS }
-#define INTS(n)                                                                                                        \
-    { .name = n, .kind = AT_INTS }
-#define TENSOR(n)                                                                                                      \
-    { .name = n, .kind = AT_TENSOR }
 #define NODES                                                                                                          \
-    FLOATS("base_values"), TENSOR("base_values_as_tensor"), INTS("nodes_falsenodeids"), INTS("nodes_featureids"),      \
-        FLOATS("nodes_hitrates"), TENSOR("nodes_hitrates_as_tensor"), INTS("nodes_missing_value_tracks_true"),         \
-        {.name = "nodes_modes", .kind = AT_STRINGS}, INTS("nodes_nodeids"), INTS("nodes_treeids"),                     \
-        INTS("nodes_truenodeids"), FLOATS("nodes_values"), TENSOR("nodes_values_as_tensor"), {                         \
-        .name = "post_transform", .kind = AT_STRING, .s = "NONE"                                                       \
-    }
+    A_FLOATS("base_values"), A_TENSOR("base_values_as_tensor"), A_INTS("nodes_falsenodeids"),                          \
+        A_INTS("nodes_featureids"), A_FLOATS("nodes_hitrates"), A_TENSOR("nodes_hitrates_as_tensor"),                  \
+        A_INTS("nodes_missing_value_tracks_true"), A_STRINGS("nodes_modes"), A_INTS("nodes_nodeids"),                  \
+        A_INTS("nodes_treeids"), A_INTS("nodes_truenodeids"), A_FLOATS("nodes_values"),                                \
+        A_TENSOR("nodes_values_as_tensor"), A_STRING("post_transform", .s = "NONE")
 #define LEAVES(p)                                                                                                      \
-    INTS(p "_ids"), INTS(p "_nodeids"), INTS(p "_treeids"), FLOATS(p "_weights"), TENSOR(p "_weights_as_tensor")
-#define REQUIRED(n, k)                                                                                                 \
-    { .name = n, .kind = k, .flags = A_REQUIRED }
-static const struct op_attr a_regressor[] = {NODES,
-                                             LEAVES("target"),
-                                             {.name = "aggregate_function", .kind = AT_STRING, .s = "SUM"},
-                                             {.name = "n_targets", .kind = AT_INT},
-                                             {0}};
+    A_INTS(p "_ids"), A_INTS(p "_nodeids"), A_INTS(p "_treeids"), A_FLOATS(p "_weights"),                              \
+        A_TENSOR(p "_weights_as_tensor")
+static const struct op_attr a_regressor[] = {
+    NODES, LEAVES("target"), A_STRING("aggregate_function", .s = "SUM"), A_INT("n_targets"), {0}};
 static const struct op_attr a_classifier[] = {
-    NODES, LEAVES("class"), {.name = "classlabels_strings", .kind = AT_STRINGS}, INTS("classlabels_int64s"), {0}};
-static const struct op_attr a_ensemble[] = {{.name = "aggregate_function", .kind = AT_INT, .i = A_SUM},
-                                            REQUIRED("leaf_targetids", AT_INTS),
-                                            REQUIRED("leaf_weights", AT_TENSOR),
-                                            TENSOR("membership_values"),
-                                            {.name = "n_targets", .kind = AT_INT},
-                                            REQUIRED("nodes_falseleafs", AT_INTS),
-                                            REQUIRED("nodes_falsenodeids", AT_INTS),
-                                            REQUIRED("nodes_featureids", AT_INTS),
-                                            TENSOR("nodes_hitrates"),
-                                            INTS("nodes_missing_value_tracks_true"),
-                                            REQUIRED("nodes_modes", AT_TENSOR),
-                                            REQUIRED("nodes_splits", AT_TENSOR),
-                                            REQUIRED("nodes_trueleafs", AT_INTS),
-                                            REQUIRED("nodes_truenodeids", AT_INTS),
-                                            {.name = "post_transform", .kind = AT_INT},
-                                            REQUIRED("tree_roots", AT_INTS),
+    NODES, LEAVES("class"), A_STRINGS("classlabels_strings"), A_INTS("classlabels_int64s"), {0}};
+static const struct op_attr a_ensemble[] = {A_INT("aggregate_function", .i = A_SUM),
+                                            A_INTS("leaf_targetids", .flags = A_REQUIRED),
+                                            A_TENSOR("leaf_weights", .flags = A_REQUIRED),
+                                            A_TENSOR("membership_values"),
+                                            A_INT("n_targets"),
+                                            A_INTS("nodes_falseleafs", .flags = A_REQUIRED),
+                                            A_INTS("nodes_falsenodeids", .flags = A_REQUIRED),
+                                            A_INTS("nodes_featureids", .flags = A_REQUIRED),
+                                            A_TENSOR("nodes_hitrates"),
+                                            A_INTS("nodes_missing_value_tracks_true"),
+                                            A_TENSOR("nodes_modes", .flags = A_REQUIRED),
+                                            A_TENSOR("nodes_splits", .flags = A_REQUIRED),
+                                            A_INTS("nodes_trueleafs", .flags = A_REQUIRED),
+                                            A_INTS("nodes_truenodeids", .flags = A_REQUIRED),
+                                            A_INT("post_transform"),
+                                            A_INTS("tree_roots", .flags = A_REQUIRED),
                                             {0}};
-static const struct op_attr a_sums[] = {INT("features"), INT("columns"), INT("sum"), INT("order"), {0}};
-static const struct op_attr a_targets[] = {INT("trees"), INT("targets"), INT("transform"), INT("keep"), SEEN, {0}};
-static const struct op_attr a_classes[] = {INT("classes"), INT("transform"), INT("binary"), SEEN, {0}};
-static const struct op_slot s_parts[] = {{"X", TS_ANY, VARIADIC}, {0}};
+static const struct op_attr a_sums[] = {A_INT("features"), A_INT("columns"), A_INT("sum"), A_INT("order"), {0}};
+static const struct op_attr a_targets[] = {
+    A_INT("trees"), A_INT("targets"), A_INT("transform"), A_INT("keep"), SEEN, {0}};
+static const struct op_attr a_classes[] = {A_INT("classes"), A_INT("transform"), A_INT("binary"), SEEN, {0}};
 #define PRIVATE(name, attrs, outs, fn)                                                                                 \
-    { "gcc2nn", name, 1, 1, attrs, s_parts, outs, .define = fn, .spec = "part of the expansions of ensembles of trees" }
+    {                                                                                                                  \
+        "gcc2nn", name, 1, 1, attrs, slots_parts, outs, .define = fn,                                                  \
+                                                        .spec = "part of the expansions of ensembles of trees"         \
+    }
 const struct op ops_ml_tree[] = {
     {"ai.onnx.ml", "TreeEnsembleRegressor", 3, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,
      .spec = "ai.onnx.ml TreeEnsembleRegressor-3; a single target is transformed by PROBIT only"},

@@ -27,11 +27,18 @@ static V channel_moved(V v, bool to_front) {
 V ms_channels_first(V v) { return channel_moved(v, true); }
 V ms_channels_last(V v) { return channel_moved(v, false); }
 V ms_reshaped(V v, const int64_t *dims, int n) { return N_OP("Reshape", v, n_const_i64(dims, n)); }
-V ms_joined(const V *parts, int n, int axis) {
-    struct attr a = attr_int("axis", axis);
-    return n_op("Concat", 0, parts, n, &a, 1);
-}
+V ms_joined(const V *parts, int n, int axis) { return n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", axis))); }
 V ms_sliced(V v, int axis, int64_t from, int64_t to) {
-    const int64_t at = axis;
-    return N_OP("Slice", v, n_const_i64(&from, 1), n_const_i64(&to, 1), n_const_i64(&at, 1));
+    return N_OP("Slice", v, N_INTS(from), N_INTS(to), N_INTS(axis));
 }
+bool ms_split(V v, int axis, const int64_t *sizes, int n, V *parts) {
+    V ins[] = {v, sizes ? n_const_i64(sizes, n) : NULL};
+    struct node *s = n_node("Split", ins, sizes ? 2 : 1, n);
+    node_set_attr(s, attr_int("axis", axis));
+    if (!sizes) node_set_attr(s, attr_int("num_outputs", n));
+    if (!def_infer(s->in->graph, s)) return false;
+    for (int k = 0; k < n; k++) parts[k] = s->outs.v[k];
+    return true;
+}
+V ms_scalar(int64_t v) { return N_OP("Squeeze", N_INTS(v), N_INTS(0)); }
+V ms_counted(V n) { return N_OP("Range", ms_scalar(0), n, ms_scalar(1)); }

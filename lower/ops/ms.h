@@ -15,6 +15,10 @@ V ms_channels_last(V v);
 V ms_reshaped(V v, const int64_t *dims, int n);
 V ms_joined(const V *parts, int n, int axis); /* Concat */
 V ms_sliced(V v, int axis, int64_t from, int64_t to);
+/* v in n parts along an axis, of these sizes or (NULL) equal ones; false after a diagnostic. */
+bool ms_split(V v, int axis, const int64_t *sizes, int n, V *parts);
+V ms_scalar(int64_t v);
+V ms_counted(V n); /* 0 .. n-1 */
 /* Number `from` of those of so many bits that a byte holds, the lowest first. */
 E ms_bits(E byte, E from, int64_t bits);
 bool ms_known_bits(int64_t bits); /* 2, 4 or 8; else a diagnostic */

@@ -6,20 +6,14 @@
 #include <string.h>
 
 /* ---- values */
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
-static V unsqueezed(V v, const int64_t *axes, int n) { return N_OP("Unsqueeze", v, n_const_i64(axes, n)); }
-static V length_of(V v, int k) { return N_OP("Squeeze", n_dim(v, k), int_const(0)); } /* a scalar */
+static V length_of(V v, int k) { return N_OP("Squeeze", n_dim(v, k), N_INTS(0)); } /* a scalar */
 /* 0 .. n-1, as i64, along the last axis of four. */
-static V places(V n) {
-    V zero = N_OP("Squeeze", int_const(0), int_const(0)), one = N_OP("Squeeze", int_const(1), int_const(0));
-    return unsqueezed(N_OP("Range", zero, n, one), (const int64_t[]){0, 1, 2}, 3);
-}
+static V places(V n) { return N_OP("Unsqueeze", ms_counted(n), N_INTS(0, 1, 2)); }
 static V per_batch(V v) { /* [b] along the first axis of four, as i64 */
-    return unsqueezed(n_cast(v, I64), (const int64_t[]){1, 2, 3}, 3);
+    return N_OP("Unsqueeze", n_cast(v, I64), N_INTS(1, 2, 3));
 }
 static V picked(V v, int64_t k) { /* v[k] */
-    V ins[] = {v, N_OP("Squeeze", int_const(k), int_const(0))};
-    return N_OP("Gather", ins[0], ins[1]);
+    return N_OP("Gather", v, ms_scalar(k));
 }
 static bool known(E e, int64_t *v) { return x_is_int(e, v) && region_is_settled(def_node()->in); }
 static bool refused(int k, const char *what) { return gin(k) && (fail(E_OP, "%s is not supported", what), true); }
@@ -33,7 +27,7 @@ static V by_lengths(V mask, V keys, enum dtype t, double filter) {
 }
 /* [2 * batch]: where the keys end, and behind that where they start. */
 static V by_ends(V mask, V x, V keys, enum dtype t, double filter) {
-    V zero = int_const(0), batch = n_dim(x, 0), place = places(keys);
+    V zero = N_INTS(0), batch = n_dim(x, 0), place = places(keys);
     V ends = N_OP("Slice", mask, zero, batch), starts = N_OP("Slice", mask, batch, n_dim(mask, 0));
     V inside = N_OP("And", N_OP("Less", place, per_batch(ends)), N_OP("Not", N_OP("Less", place, per_batch(starts))));
     return hiding(inside, t, filter);
@@ -50,8 +44,8 @@ static V mask_of(V mask, V x, V keys, enum dtype t) {
             return fail(E_SHAPE, "a mask of %lld numbers for a batch of %lld", (long long)n, (long long)batch), NULL;
         return by_lengths(mask, keys, t, filter);
     }
-    if (mask->type.rank == 2) mask = unsqueezed(mask, (const int64_t[]){1, 2}, 2);
-    else if (mask->type.rank == 3) mask = unsqueezed(mask, (const int64_t[]){1}, 1);
+    if (mask->type.rank == 2) mask = N_OP("Unsqueeze", mask, N_INTS(1, 2));
+    else if (mask->type.rank == 3) mask = N_OP("Unsqueeze", mask, N_INTS(1));
     else return fail(E_RANK, "a mask of rank %d is not supported", mask->type.rank), NULL;
     return hiding(n_cast(mask, BOOL), t, filter);
 }
@@ -86,41 +80,22 @@ static bool causal(V q) {
     int64_t n;
     return int_attr("unidirectional") == 1 && !(known(q->type.dims[q->type.rank == 3 ? 1 : 2], &n) && n == 1);
 }
-static bool split_in(V v, int axis, const int64_t *sizes, int n, V *parts) {
-    V ins[] = {v, sizes ? n_const_i64(sizes, n) : NULL};
-    struct node *s = n_node("Split", ins, sizes ? 2 : 1, n);
-    node_set_attr(s, attr_int("axis", axis));
-    if (!sizes) node_set_attr(s, attr_int("num_outputs", n));
-    if (!def_infer(s->in->graph, s)) return false;
-    for (int k = 0; k < n; k++) parts[k] = s->outs.v[k];
-    return true;
-}
 
 /* ---- Attention, QAttention: one product gives queries, keys and values */
 /* The caches of keys and values are one tensor here, [2, batch, heads, length, size]. */
 static void attention_of(V x, V projected, V mask, V past, V bias) {
-    static const int64_t first = 0;
     const int64_t *sizes;
     int n = ints_attr("qkv_hidden_sizes", &sizes);
     struct parts p = parts_of_node();
     V qkv[3];
-    if (n && n != 3) {
-        fail(E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n);
-        return;
-    }
-    if (projected->type.rank != 3) {
-        fail(E_RANK, "the input has rank %d, not 3", x->type.rank);
-        return;
-    }
-    if (!split_in(projected, 2, n ? sizes : NULL, 3, qkv)) return;
+    if (fail_if(n && n != 3, E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n)) return;
+    if (fail_if(projected->type.rank != 3, E_RANK, "the input has rank %d, not 3", x->type.rank)) return;
+    if (!ms_split(projected, 2, n ? sizes : NULL, 3, qkv)) return;
     p.q = qkv[0], p.k = qkv[1], p.v = qkv[2];
     p.causal = causal(p.q);
     V keys = length_of(x, 1);
     if (past) {
-        if (past->type.rank != 5) {
-            fail(E_RANK, "the past has rank %d, not 5", past->type.rank);
-            return;
-        }
+        if (fail_if(past->type.rank != 5, E_RANK, "the past has rank %d, not 5", past->type.rank)) return;
         p.past_k = picked(past, 0), p.past_v = picked(past, 1);
         keys = N_OP("Add", keys, length_of(past, 3));
     }
@@ -130,7 +105,7 @@ static void attention_of(V x, V projected, V mask, V past, V bias) {
     if (!wants(1)) return;
     V both[2];
     for (int k = 0; k < 2; k++) {
-        V one[] = {a->outs.v[1 + k], n_const_i64(&first, 1)};
+        V one[] = {a->outs.v[1 + k], N_INTS(0)};
         both[k] = n_node("Unsqueeze", one, 2, 1)->outs.v[0];
     }
     struct node *present = n_node("Concat", both, 2, 1);
@@ -160,7 +135,7 @@ static void exp_qattention(void) {
 /* [b, s, heads, n, size] as n values of [b, s, heads * size]. */
 static bool unpacked(V v, int n, V *parts) {
     static const int64_t flat[] = {0, 0, -1};
-    if (!split_in(v, 3, NULL, n, parts)) return false;
+    if (!ms_split(v, 3, NULL, n, parts)) return false;
     for (int k = 0; k < n; k++) parts[k] = ms_reshaped(parts[k], flat, 3);
     return true;
 }
@@ -173,7 +148,7 @@ static V biased(V v, V bias, V start) {
 static bool add_biases(struct parts *p, V bias) {
     if (!bias) return true;
     if (p->k->type.rank != 3) return fail(E_RANK, "a bias needs keys of rank 3"), false;
-    V start = int_const(0), size = n_dim(p->q, 2);
+    V start = N_INTS(0), size = n_dim(p->q, 2);
     p->q = biased(p->q, bias, start);
     p->k = biased(p->k, bias, size);
     p->v = biased(p->v, bias, N_OP("Add", size, size));
@@ -226,8 +201,7 @@ static void exp_multihead(void) {
 }
 /* The new key and value are written into the cache, of which only so much is in use. */
 static void shared_cache(struct parts *p) {
-    static const int64_t axis = 2;
-    V past = N_OP("Reshape", n_cast(gin(7), I64), int_const(1)), batch = n_dim(p->q, 0);
+    V past = N_OP("Reshape", n_cast(gin(7), I64), N_INTS(1)), batch = n_dim(p->q, 0);
     V at = N_OP("Expand", past, batch), caches[] = {p->past_k, p->past_v}, news[] = {p->k, p->v};
     for (int k = 0; k < 2; k++) {
         if (news[k]->type.rank == 3) {
@@ -235,13 +209,13 @@ static void shared_cache(struct parts *p) {
             news[k] = n_transpose(ms_reshaped(news[k], heads, 4), turned, 4);
         }
         struct node *s = n_node("TensorScatter", (const V[]){caches[k], news[k], at}, 3, 1);
-        node_set_attr(s, attr_int("axis", axis));
+        node_set_attr(s, attr_int("axis", 2));
         def_infer(s->in->graph, s);
         news[k] = s->outs.v[0];
         gout(1 + k, news[k]);
     }
     p->k = news[0], p->v = news[1], p->past_k = p->past_v = NULL;
-    p->filled = N_OP("Add", at, int_const(1));
+    p->filled = N_OP("Add", at, N_INTS(1));
 }
 static void exp_decoder_multihead(void) {
     struct parts p = parts_of_node();
@@ -250,10 +224,8 @@ static void exp_decoder_multihead(void) {
         return;
     if (!p.k) {
         V three[3];
-        if (p.q->type.rank != 3 || !split_in(p.q, 2, NULL, 3, three)) {
-            fail(E_RANK, "a packed query needs rank 3");
+        if (fail_if(p.q->type.rank != 3 || !ms_split(p.q, 2, NULL, 3, three), E_RANK, "a packed query needs rank 3"))
             return;
-        }
         p.q = three[0], p.k = three[1], p.v = three[2];
     }
     if (!sound(&p) || !add_biases(&p, gin(10))) return;
@@ -261,13 +233,9 @@ static void exp_decoder_multihead(void) {
         out_attention(&p, gin(3), gin(4));
         return;
     }
-    if (!gin(7)) {
-        fail(E_ARITY, "a shared cache needs past_sequence_length");
-        return;
-    }
+    if (fail_if(!gin(7), E_ARITY, "a shared cache needs past_sequence_length")) return;
     shared_cache(&p);
-    V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), int_const(1)), int_const(0)),
-                  N_OP("Squeeze", int_const(1), int_const(0)));
+    V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), N_INTS(1)), N_INTS(0)), ms_scalar(1));
     p.mask = mask_of(gin(3), p.q, keys, p.q->type.dtype), p.bias = gin(4);
     gout(0, attend(&p, 1)->outs.v[0]);
 }
@@ -275,40 +243,36 @@ static void exp_decoder_multihead(void) {
 /* ---- packed: only the tokens that are no padding, one behind the other */
 /* The first of the offsets [batch, length], as many as there are tokens. */
 static V offsets_of(V offsets, V tokens) {
-    V flat = N_OP("Reshape", n_cast(offsets, I64), int_const(-1));
-    return N_OP("Slice", flat, int_const(0), n_dim(tokens, 0));
+    V flat = N_OP("Reshape", n_cast(offsets, I64), N_INTS(-1));
+    return N_OP("Slice", flat, N_INTS(0), n_dim(tokens, 0));
 }
 /* [tokens, size] as [batch, length, size], 0 where there is padding. */
 static V restored(V tokens, V offsets) {
     V flat[] = {N_OP("Mul", n_dim(offsets, 0), n_dim(offsets, 1)), n_dim(tokens, 1)};
     V none = n_cast(N_OP("ConstantOfShape", ms_joined(flat, 2, 0)), tokens->type.dtype);
-    V at = unsqueezed(offsets_of(offsets, tokens), (const int64_t[]){1}, 1);
+    V at = N_OP("Unsqueeze", offsets_of(offsets, tokens), N_INTS(1));
     V dims[] = {n_dim(offsets, 0), n_dim(offsets, 1), n_dim(tokens, 1)};
     return N_OP("Reshape", N_OP("ScatterND", none, at, tokens), ms_joined(dims, 3, 0));
 }
 static void exp_restorepadding(void) { gout(0, restored(gin(0), gin(1))); }
-static V flattened(V v) { return N_OP("Reshape", v, int_const(-1)); }
+static V flattened(V v) { return N_OP("Reshape", v, N_INTS(-1)); }
 static void exp_removepadding(void) {
-    static const int64_t last = 1, rows = 0;
     V x = gin(0), count = gin(1);
-    V place = unsqueezed(flattened(places(length_of(x, 1))), (const int64_t[]){0}, 1);
-    V real = flattened(N_OP("Less", place, unsqueezed(n_cast(count, I64), &last, 1)));
+    V place = N_OP("Unsqueeze", flattened(places(length_of(x, 1))), N_INTS(0));
+    V real = flattened(N_OP("Less", place, N_OP("Unsqueeze", n_cast(count, I64), N_INTS(1))));
     V dims[] = {N_OP("Mul", n_dim(x, 0), n_dim(x, 1)), n_dim(x, 2)};
-    struct attr along = attr_int("axis", rows);
-    V ins[] = {N_OP("Reshape", x, ms_joined(dims, 2, 0)), real};
-    gout(0, n_op("Compress", 0, ins, 2, &along, 1));
+    gout(0, N_WITH("Compress", ATTRS(attr_int("axis", 0)), N_OP("Reshape", x, ms_joined(dims, 2, 0)), real));
     V both[] = {flattened(N_OP("NonZero", real)), flattened(N_OP("NonZero", N_OP("Not", real)))};
     V shape[] = {n_dim(x, 0), n_dim(x, 1)};
     gout(1, n_cast(N_OP("Reshape", ms_joined(both, 2, 0), ms_joined(shape, 2, 0)), I32));
-    V sums[] = {n_cast(int_const(0), I32), N_OP("CumSum", count, N_OP("Squeeze", int_const(0), int_const(0)))};
+    V sums[] = {n_cast(N_INTS(0), I32), N_OP("CumSum", count, ms_scalar(0))};
     gout(2, ms_joined(sums, 2, 0));
-    gout(3, N_OP("ReduceMax", count, int_const(0)));
+    gout(3, N_OP("ReduceMax", count, N_INTS(0)));
 }
 static void packed_attention(struct parts *p, V tokens, V offsets, V sums, V bias) {
     V *all[] = {&p->q, &p->k, &p->v};
     for (int k = 0; k < 3; k++) *all[k] = restored(*all[k], offsets);
-    V ends = N_OP("Slice", sums, int_const(1), n_dim(sums, 0)),
-      starts = N_OP("Slice", sums, int_const(0), int_const(-1));
+    V ends = N_OP("Slice", sums, N_INTS(1), n_dim(sums, 0)), starts = N_OP("Slice", sums, N_INTS(0), N_INTS(-1));
     p->mask = by_lengths(N_OP("Sub", ends, starts), length_of(p->k, 1), p->q->type.dtype, -10000), p->bias = bias;
     struct node *a = attend(p, 1);
     if (!def_infer(a->in->graph, a)) return;
@@ -325,11 +289,8 @@ static void exp_packed_attention(void) {
     int n = ints_attr("qkv_hidden_sizes", &sizes);
     struct parts p = parts_of_node();
     V y = N_OP("Add", N_OP("MatMul", gin(0), gin(1)), gin(2)), qkv[3];
-    if (n && n != 3) {
-        fail(E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n);
-        return;
-    }
-    if (!packed_ranks(gin(3), gin(4)) || !split_in(y, 1, n ? sizes : NULL, 3, qkv)) return;
+    if (fail_if(n && n != 3, E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n)) return;
+    if (!packed_ranks(gin(3), gin(4)) || !ms_split(y, 1, n ? sizes : NULL, 3, qkv)) return;
     p.q = qkv[0], p.k = qkv[1], p.v = qkv[2];
     packed_attention(&p, gin(0), gin(3), gin(4), gin(5));
 }
@@ -339,17 +300,16 @@ static void exp_packed_multihead(void) {
     V three[3];
     p.q = gin(0), p.k = gin(1), p.v = gin(2);
     if (p.q->type.rank == 4) { /* [tokens, heads, 3, size] */
-        if (!split_in(p.q, 2, NULL, 3, three)) return;
+        if (!ms_split(p.q, 2, NULL, 3, three)) return;
         for (int k = 0; k < 3; k++) three[k] = ms_reshaped(three[k], flat, 2);
         p.q = three[0], p.k = three[1], p.v = three[2];
     }
-    if (!p.k || !p.v || p.q->type.rank != 2 || p.k->type.rank != 2 || p.v->type.rank != 2) {
-        fail(E_RANK, "query, key and value of rank 2, or one of rank 4, are needed");
+    if (fail_if(!p.k || !p.v || p.q->type.rank != 2 || p.k->type.rank != 2 || p.v->type.rank != 2, E_RANK,
+                "query, key and value of rank 2, or one of rank 4, are needed"))
         return;
-    }
     if (!packed_ranks(gin(4), gin(5))) return;
     if (gin(3)) {
-        V start = int_const(0), size = n_dim(p.q, 1), *all[] = {&p.q, &p.k, &p.v};
+        V start = N_INTS(0), size = n_dim(p.q, 1), *all[] = {&p.q, &p.k, &p.v};
         for (int k = 0; k < 3; k++) {
             V end = N_OP("Add", start, n_dim(*all[k], 1));
             *all[k] = N_OP("Add", *all[k], N_OP("Slice", gin(3), start, end));
@@ -429,23 +389,13 @@ static const struct op_slot s_removed[] = {{"output", TS_ANY, 0},
                                            {"cumulated_seq_len", TS_ANY, 0},
                                            {"max_seq_len", TS_ANY, 0},
                                            {0}};
-#define COMMON                                                                                                         \
-    {.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "scale", .kind = AT_FLOAT}, {                 \
-        .name = "mask_filter_value", .kind = AT_FLOAT, .f = -10000                                                     \
-    }
-#define CACHED                                                                                                         \
-    {.name = "do_rotary", .kind = AT_INT}, {.name = "rotary_embedding_dim", .kind = AT_INT}, {                         \
-        .name = "past_present_share_buffer", .kind = AT_INT                                                            \
-    }
-static const struct op_attr a_attention[] = {
-    COMMON, CACHED, {.name = "unidirectional", .kind = AT_INT}, {.name = "qkv_hidden_sizes", .kind = AT_INTS}, {0}};
-static const struct op_attr a_multihead[] = {COMMON, {.name = "unidirectional", .kind = AT_INT}, {0}};
-static const struct op_attr a_decoder[] = {COMMON,
-                                           {.name = "past_present_share_buffer", .kind = AT_INT},
-                                           {.name = "output_qk", .kind = AT_INT},
-                                           {.name = "unidirectional", .kind = AT_INT},
-                                           {0}};
-static const struct op_attr a_packed[] = {COMMON, {.name = "qkv_hidden_sizes", .kind = AT_INTS}, {0}};
+#define COMMON A_INT("num_heads", .flags = A_REQUIRED), A_FLOAT("scale"), A_FLOAT("mask_filter_value", .f = -10000)
+#define CACHED A_INT("do_rotary"), A_INT("rotary_embedding_dim"), A_INT("past_present_share_buffer")
+static const struct op_attr a_attention[] = {COMMON, CACHED, A_INT("unidirectional"), A_INTS("qkv_hidden_sizes"), {0}};
+static const struct op_attr a_multihead[] = {COMMON, A_INT("unidirectional"), {0}};
+static const struct op_attr a_decoder[] = {
+    COMMON, A_INT("past_present_share_buffer"), A_INT("output_qk"), A_INT("unidirectional"), {0}};
+static const struct op_attr a_packed[] = {COMMON, A_INTS("qkv_hidden_sizes"), {0}};
 #define ROW(name, attrs, ins, outs, fn, note)                                                                          \
     { "com.microsoft", name, 1, 1, attrs, ins, outs, .expand = fn, .spec = "com.microsoft." name note }
 const struct op ops_ms_attention[] = {

@@ -119,10 +119,9 @@ static void op_matmulbnb4(void) {
     bool turned = int_attr("transB") != 0;
     int r = rank(a);
     if (!known_block(block)) return;
-    if (n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX || type < 0 || type > 1 || r < 1) {
-        fail(E_ATTR, "\"N\", \"K\" or \"quant_type\" is out of range, or A has no axis");
+    if (fail_if(n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX || type < 0 || type > 1 || r < 1, E_ATTR,
+                "\"N\", \"K\" or \"quant_type\" is out of range, or A has no axis"))
         return;
-    }
     int64_t inner = turned ? k : n, outer = turned ? n : k;
     require(eq(dim(a, r - 1), idx(inner)), "the last axis of A does not fit the weights");
     require(eq(numel(b), idx((n * k + 1) / 2)), "B: the size does not fit");
@@ -145,17 +144,13 @@ static void op_gatherblocks(void) {
     int64_t bits = dtype(x) == U8 ? int_attr("bits") : 8, block = int_attr("block_size"),
             per_byte = 8 / (bits ? bits : 8);
     bool small = dtype_is_float(dtype(x));
-    if (r < 1 || rank(scale) != r || (has(zero) && rank(zero) != r)) {
-        fail(E_RANK, "data, scales and zero points need the same rank");
+    if (fail_if(r < 1 || rank(scale) != r || (has(zero) && rank(zero) != r), E_RANK,
+                "data, scales and zero points need the same rank"))
         return;
-    }
     int g = axis_attr("gather_axis", x), q = axis_attr("quantize_axis", x), last = r - 1;
     if (dtype(x) == U8 && !ms_known_bits(bits)) return;
     if (!(small && block == 0) && !known_block(block)) return;
-    if (per_byte > 1 && g == last) {
-        fail(E_ATTR, "packed data cannot be gathered along its last axis");
-        return;
-    }
+    if (fail_if(per_byte > 1 && g == last, E_ATTR, "packed data cannot be gathered along its last axis")) return;
     X dims = shape(x), i, from;
     dims.v[last] = mul(dims.v[last], idx(per_byte));
     i = axes(splice(dims, g, 1, shape(which)));
@@ -204,25 +199,21 @@ static const struct op_slot s_gather[] = {{"data", TU8 | TI4 | TS_F8, 0},
                                           {"scales", TF, 0},
                                           {"zero_points", TU8 | TI4, OPTIONAL},
                                           {0}};
-#define SIZES                                                                                                          \
-    {.name = "K", .kind = AT_INT, .flags = A_REQUIRED}, { .name = "N", .kind = AT_INT, .flags = A_REQUIRED }
+#define SIZES A_INT("K", .flags = A_REQUIRED), A_INT("N", .flags = A_REQUIRED)
 static const struct op_attr a_nbits[] = {SIZES,
-                                         {.name = "bits", .kind = AT_INT, .i = 4},
-                                         {.name = "block_size", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "accuracy_level", .kind = AT_INT},
-                                         {.name = "weight_prepacked", .kind = AT_INT},
+                                         A_INT("bits", .i = 4),
+                                         A_INT("block_size", .flags = A_REQUIRED),
+                                         A_INT("accuracy_level"),
+                                         A_INT("weight_prepacked"),
                                          {0}};
 static const struct op_attr a_bnb4[] = {SIZES,
-                                        {.name = "block_size", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {.name = "quant_type", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {.name = "training_mode", .kind = AT_INT},
-                                        {.name = "transB", .kind = AT_INT, .i = 1},
+                                        A_INT("block_size", .flags = A_REQUIRED),
+                                        A_INT("quant_type", .flags = A_REQUIRED),
+                                        A_INT("training_mode"),
+                                        A_INT("transB", .i = 1),
                                         {0}};
-static const struct op_attr a_gather[] = {{.name = "bits", .kind = AT_INT, .i = 4},
-                                          {.name = "block_size", .kind = AT_INT, .i = 128},
-                                          {.name = "gather_axis", .kind = AT_INT},
-                                          {.name = "quantize_axis", .kind = AT_INT, .i = 1},
-                                          {0}};
+static const struct op_attr a_gather[] = {
+    A_INT("bits", .i = 4), A_INT("block_size", .i = 128), A_INT("gather_axis"), A_INT("quantize_axis", .i = 1), {0}};
 const struct op ops_ms_blocks[] = {
     {"com.microsoft", "MatMulNBits", 1, 1, a_nbits, s_nbits, slots_y, .define = op_matmulnbits,
      .spec = "com.microsoft.MatMulNBits; A is never quantised, whatever accuracy_level allows"},

@@ -2,7 +2,6 @@
  * ai.onnx, and operators of com.microsoft that ai.onnx has by now. Groups fuse them anew. */
 #include "lower/ops/ms.h"
 
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
 static void give_all(const struct node *n) {
     for (int k = 0; k < n->outs.n; k++) gout(k, n->outs.v[k]);
 }
@@ -18,11 +17,8 @@ static void exp_identity(void) { gout(0, N_OP("Identity", gin(0))); }
 /* ---- biases and residuals */
 static void exp_biasadd(void) { gout(0, N_OP("Add", N_OP("Add", gin(0), gin(1)), gin(2))); }
 static void exp_biassplitgelu(void) {
-    V x = N_OP("Add", gin(0), gin(1));
-    struct node *s = n_node("Split", &x, 1, 2);
-    node_set_attr(s, attr_int("axis", -1));
-    node_set_attr(s, attr_int("num_outputs", 2));
-    if (def_infer(s->in->graph, s)) gout(0, N_OP("Mul", s->outs.v[0], N_OP("Gelu", s->outs.v[1])));
+    V half[2];
+    if (ms_split(N_OP("Add", gin(0), gin(1)), -1, NULL, 2, half)) gout(0, N_OP("Mul", half[0], N_OP("Gelu", half[1])));
 }
 static void exp_biasdropout(void) {
     V ins[] = {N_OP("Add", gin(0), gin(1)), gin(3), gin(4)};
@@ -33,8 +29,7 @@ static void exp_biasdropout(void) {
 }
 static void exp_biassoftmax(void) {
     V x = N_OP("Add", gin(0), gin(1));
-    struct attr a[] = {attr_int("axis", int_attr("axis")), attr_int("joint", 1)};
-    gout(0, n_op("Softmax", 0, &x, 1, a, 2));
+    gout(0, N_WITH("Softmax", ATTRS(attr_int("axis", int_attr("axis")), attr_int("joint", 1)), x));
 }
 static void exp_gemmfastgelu(void) {
     V y[] = {N_OP("MatMul", gin(0), gin(1)), gin(2)};
@@ -45,10 +40,8 @@ static void exp_gatedadd(void) { gout(0, N_OP("Add", gin(0), N_OP("Mul", gin(1),
 /* ---- norms of groups of channels, which may stand last */
 static void group_norm(V x) {
     bool last = int_attr("channels_last") != 0, silu = int_attr("activation") == 1;
-    if (int_attr("activation") < 0 || int_attr("activation") > 1) {
-        fail(E_ATTR, "\"activation\" must be 0 or 1");
+    if (fail_if(int_attr("activation") < 0 || int_attr("activation") > 1, E_ATTR, "\"activation\" must be 0 or 1"))
         return;
-    }
     V ins[] = {last ? ms_channels_first(x) : x, gin(1), gin(2)};
     struct attr a[] = {attr_int("num_groups", int_attr("groups")), attr_float("epsilon", float_attr("epsilon"))};
     for (int k = 1; k < 3; k++) ins[k] = n_cast(ins[k], ins[0]->type.dtype);
@@ -63,7 +56,7 @@ static void exp_skipgroupnorm(void) {
     const int64_t wide[] = {0, last ? 1 : -1, 1, last ? -1 : 1};
     if (skip->type.rank == 2) skip = ms_reshaped(skip, wide, 4);
     x = N_OP("Add", x, skip);
-    if (gin(4)) x = N_OP("Add", x, last ? gin(4) : N_OP("Reshape", gin(4), n_const_i64((int64_t[]){-1, 1, 1}, 3)));
+    if (gin(4)) x = N_OP("Add", x, last ? gin(4) : N_OP("Reshape", gin(4), N_INTS(-1, 1, 1)));
     group_norm(x);
     gout(1, x);
 }
@@ -76,29 +69,21 @@ struct embedding {
 /* How many ones there are in each row of the mask. */
 static V mask_index(V ids, V mask) {
     static const int64_t row = 1;
-    struct attr keep = attr_int("keepdims", 0);
     if (!mask) {
         struct tensor *zero = n_tensor(I32, &row, 1);
-        struct attr value = {.name = "value", .kind = AT_TENSOR, .u.t = zero};
-        V dims = n_dim(ids, 0);
-        return n_op("ConstantOfShape", 0, &dims, 1, &value, 1);
+        return N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = zero}), n_dim(ids, 0));
     }
-    V one = n_cast(int_const(1), mask->type.dtype), ins[] = {n_cast(N_OP("Equal", mask, one), I32), int_const(1)};
-    return n_op("ReduceSum", 0, ins, 2, &keep, 1);
+    V one = n_cast(N_INTS(1), mask->type.dtype);
+    return N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 0)), n_cast(N_OP("Equal", mask, one), I32), N_INTS(1));
 }
 static V rows_of(V table, V ids) { return N_OP("Gather", table, ids); }
 static V positions_of(V ids) { /* 0 .. of one row */
-    static const int64_t none = 0;
-    V start = N_OP("Squeeze", int_const(0), int_const(0)), step = N_OP("Squeeze", int_const(1), int_const(0));
-    V all = N_OP("Range", start, N_OP("Squeeze", n_dim(ids, 1), int_const(0)), step);
-    return N_OP("Unsqueeze", all, n_const_i64(&none, 1));
+    return N_OP("Unsqueeze", ms_counted(N_OP("Squeeze", n_dim(ids, 1), N_INTS(0))), N_INTS(0));
 }
 static void out_embedding(const struct embedding *e, int sum_at) {
     V sum = N_OP("Add", e->word, e->position);
     if (e->segment) sum = N_OP("Add", sum, e->segment);
-    V ins[] = {sum, e->gamma, e->beta};
-    struct attr eps = attr_float("epsilon", float_attr("epsilon"));
-    gout(0, n_op("LayerNormalization", 0, ins, 3, &eps, 1));
+    gout(0, N_WITH("LayerNormalization", ATTRS(attr_float("epsilon", float_attr("epsilon"))), sum, e->gamma, e->beta));
     if (wants(1)) gout(1, mask_index(e->ids, e->mask));
     if (wants(sum_at)) gout(sum_at, sum);
 }
@@ -128,10 +113,10 @@ static void exp_qembedlayernorm(void) {
 }
 
 /* ---- operators that ai.onnx has in another form */
-static V as_vector(V v) { return N_OP("Reshape", v, int_const(-1)); }
-static V as_scalar(V v) { return N_OP("Squeeze", as_vector(v), int_const(0)); }
+static V as_vector(V v) { return N_OP("Reshape", v, N_INTS(-1)); }
+static V as_scalar(V v) { return N_OP("Squeeze", as_vector(v), N_INTS(0)); }
 static void exp_range(void) {
-    V step = gin(2) ? as_scalar(gin(2)) : as_scalar(n_cast(int_const(1), gin(0)->type.dtype));
+    V step = gin(2) ? as_scalar(gin(2)) : as_scalar(n_cast(N_INTS(1), gin(0)->type.dtype));
     gout(0, N_OP("Range", as_scalar(gin(0)), as_scalar(gin(1)), step));
 }
 static void exp_expanddims(void) { gout(0, N_OP("Unsqueeze", gin(0), as_vector(n_cast(gin(1), I64)))); }
@@ -155,10 +140,7 @@ static void exp_convtransposepads(void) {
     if (gin(2)) {
         const struct tensor *pads = gin(2)->init;
         int64_t v[16];
-        if (!pads || tensor_count(pads) > 16) {
-            fail(E_SHAPE, "the pads must be constant, and at most 16");
-            return;
-        }
+        if (fail_if(!pads || tensor_count(pads) > 16, E_SHAPE, "the pads must be constant, and at most 16")) return;
         for (int k = 0; k < (int)tensor_count(pads); k++) v[k] = tensor_i(pads, k);
         node_set_attr(n, attr_ints("pads", v, (int)tensor_count(pads)));
     }
@@ -171,27 +153,21 @@ static bool plain_fourier(void) {
 }
 static void exp_rfft(void) {
     if (!plain_fourier()) return;
-    V x = N_OP("Unsqueeze", gin(0), int_const(-1)), ins[] = {x, NULL, N_OP("Squeeze", int_const(-2), int_const(0))};
-    struct attr one = attr_int("onesided", 1);
-    gout(0, n_op("DFT", 0, ins, 3, &one, 1));
+    V x = N_OP("Unsqueeze", gin(0), N_INTS(-1));
+    gout(0, N_WITH("DFT", ATTRS(attr_int("onesided", 1)), x, NULL, ms_scalar(-2)));
 }
-static V negated(V v) { return N_OP("Neg", v); }
 /* The other half of the spectrum is the conjugate of the first, backwards. */
 static void exp_irfft(void) {
     if (!plain_fourier()) return;
-    if (gin(0)->type.rank < 2) {
-        fail(E_RANK, "the input has rank %d, without an axis of pairs", gin(0)->type.rank);
+    if (fail_if(gin(0)->type.rank < 2, E_RANK, "the input has rank %d, without an axis of pairs", gin(0)->type.rank))
         return;
-    }
-    V x = gin(0), ends[] = {int_const(-2), int_const(0), int_const(-2), int_const(-1)};
-    V back = N_OP("Slice", x, ends[0], ends[1], ends[2], ends[3]);
+    V x = gin(0), back = N_OP("Slice", x, N_INTS(-2), N_INTS(0), N_INTS(-2), N_INTS(-1));
     int axis = x->type.rank - 1;
-    V parts[] = {ms_sliced(back, axis, 0, 1), negated(ms_sliced(back, axis, 1, 2))},
+    V parts[] = {ms_sliced(back, axis, 0, 1), N_OP("Neg", ms_sliced(back, axis, 1, 2))},
       whole[] = {x, ms_joined(parts, 2, axis)};
-    V ins[] = {ms_joined(whole, 2, axis - 1), NULL, N_OP("Squeeze", int_const(-2), int_const(0))};
-    struct attr inverse = attr_int("inverse", 1);
-    V y = n_op("DFT", 0, ins, 3, &inverse, 1);
-    gout(0, N_OP("Squeeze", ms_sliced(y, axis, 0, 1), int_const(axis)));
+    V all = ms_joined(whole, 2, axis - 1);
+    V y = N_WITH("DFT", ATTRS(attr_int("inverse", 1)), all, NULL, ms_scalar(-2));
+    gout(0, N_OP("Squeeze", ms_sliced(y, axis, 0, 1), N_INTS(axis)));
 }
 
 enum { TF = TS_FLOAT, TI = TSET(I32), T8 = TSET(I8) | TSET(U8) };
@@ -245,7 +221,6 @@ static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM,
                             s_expand[] = {{"X", TS_ANY, 0}, {"axis", TI, 0}, {0}},
                             s_pad[] = {{"data", TS_ANY, 0}, {"pads", TSET(I64), 0}, {"value", TS_ANY, OPTIONAL}, {0}},
                             s_trilu[] = {{"X", TS_REAL, 0}, {"k", TSET(I64), OPTIONAL}, {0}},
-                            s_gather[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {0}},
                             s_grid[] = {{"X", TS_FLOAT, 0}, {"Grid", TF, 0}, {0}},
                             s_conv[] = {
                                 {"X", TF, 0}, {"W", TF, 0}, {"Pads", TSET(I64), OPTIONAL}, {"B", TF, OPTIONAL}, {0}};
@@ -256,35 +231,27 @@ static const struct op_slot s_masked[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY
                                             {"embedding_sum", TS_ANY, OPTIONAL},
                                             {0}},
                             s_unique[] = {{"y", TS_ANY, 0}, {"idx", TS_ANY, 0}, {"counts", TS_ANY, 0}, {0}};
-static const struct op_attr a_seed[] = {{.name = "seed", .kind = AT_INT}, {0}},
-                            a_soft[] = {{.name = "axis", .kind = AT_INT, .i = 1},
-                                        {.name = "is_inner_broadcast", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {0}},
-                            a_embed[] = {{.name = "epsilon", .kind = AT_FLOAT, .f = 1e-12f},
-                                         {.name = "mask_index_type", .kind = AT_INT},
-                                         {0}},
-                            a_pad[] = {{.name = "mode", .kind = AT_STRING, .s = "constant"}, {0}},
-                            a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_group[] = {{.name = "channels_last", .kind = AT_INT, .i = 1},
-                                         {.name = "activation", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "groups", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f},
+static const struct op_attr a_seed[] = {A_INT("seed"), {0}},
+                            a_soft[] = {A_INT("axis", .i = 1), A_INT("is_inner_broadcast", .flags = A_REQUIRED), {0}},
+                            a_embed[] = {A_FLOAT("epsilon", .f = 1e-12f), A_INT("mask_index_type"), {0}},
+                            a_pad[] = {A_STRING("mode", .s = "constant"), {0}},
+                            a_trilu[] = {A_INT("upper", .i = 1), {0}};
+static const struct op_attr a_group[] = {A_INT("channels_last", .i = 1),
+                                         A_INT("activation", .flags = A_REQUIRED),
+                                         A_INT("groups", .flags = A_REQUIRED),
+                                         A_FLOAT("epsilon", .f = 1e-5f),
                                          {0}};
-static const struct op_attr a_grid[] = {{.name = "align_corners", .kind = AT_INT},
-                                        {.name = "mode", .kind = AT_STRING, .s = "bilinear"},
-                                        {.name = "padding_mode", .kind = AT_STRING, .s = "zeros"},
+static const struct op_attr a_grid[] = {
+    A_INT("align_corners"), A_STRING("mode", .s = "bilinear"), A_STRING("padding_mode", .s = "zeros"), {0}};
+static const struct op_attr a_conv[] = {A_STRING("auto_pad", .s = "NOTSET"),
+                                        A_INTS("kernel_shape"),
+                                        A_INTS("strides"),
+                                        A_INTS("dilations"),
+                                        A_INTS("output_padding"),
+                                        A_INT("group", .i = 1),
                                         {0}};
-static const struct op_attr a_conv[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
-                                        {.name = "kernel_shape", .kind = AT_INTS},
-                                        {.name = "strides", .kind = AT_INTS},
-                                        {.name = "dilations", .kind = AT_INTS},
-                                        {.name = "output_padding", .kind = AT_INTS},
-                                        {.name = "group", .kind = AT_INT, .i = 1},
-                                        {0}};
-static const struct op_attr a_fourier[] = {{.name = "onesided", .kind = AT_INT, .i = 1},
-                                           {.name = "normalized", .kind = AT_INT},
-                                           {.name = "signal_ndim", .kind = AT_INT, .i = 1},
-                                           {0}};
+static const struct op_attr a_fourier[] = {
+    A_INT("onesided", .i = 1), A_INT("normalized"), A_INT("signal_ndim", .i = 1), {0}};
 #define MANY(name, attrs, ins, outs, fn, note)                                                                         \
     { "com.microsoft", name, 1, 1, attrs, ins, outs, .expand = fn, .spec = "com.microsoft." name note }
 #define ROW(name, attrs, ins, fn) MANY(name, attrs, ins, slots_y, fn, "")
@@ -308,7 +275,7 @@ const struct op ops_ms_fused[] = {
     ROW("Rfft", a_fourier, slots_x, exp_rfft),
     ROW("Irfft", a_fourier, slots_x, exp_irfft),
     ROW("Trilu", a_trilu, s_trilu, exp_same),
-    ROW("GatherND", attrs_none, s_gather, exp_same),
+    ROW("GatherND", attrs_none, slots_gather, exp_same),
     ROW("GridSample", a_grid, s_grid, exp_same),
     ROW("SampleOp", attrs_none, slots_x, exp_identity),
     {0},

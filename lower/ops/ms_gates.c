@@ -4,27 +4,21 @@
 #include <string.h>
 
 /* ---- GatedRelativePositionBias: distances that a gate of each query scales */
-static V constant_like(V like, double v) { return n_const_f(like->type.dtype, v); }
 static void exp_gatedbias(void) {
-    static const int64_t last = -1, turned[] = {0, 2, 1, 3}, halves[] = {0, 0, 0, 2, -1};
+    static const int64_t turned[] = {0, 2, 1, 3}, halves[] = {0, 0, 0, 2, -1};
     V x = gin(0), rel = gin(2), eco = gin(5);
     const int64_t heads[] = {0, 0, int_attr("num_heads"), -1};
-    if (gin(6)) {
-        fail(E_OP, "token_offset (tokens without padding) is not supported");
+    if (fail_if(gin(6), E_OP, "token_offset (tokens without padding) is not supported")) return;
+    if (fail_if(x->type.rank != 3 || gin(3)->type.rank != 2 || heads[2] < 1, E_RANK,
+                "queries of rank %d, weights of rank %d and %lld heads; 3, 2 and 1 or more are expected", x->type.rank,
+                gin(3)->type.rank, (long long)heads[2]))
         return;
-    }
-    if (x->type.rank != 3 || gin(3)->type.rank != 2 || heads[2] < 1) {
-        fail(E_RANK, "queries of rank %d, weights of rank %d and %lld heads; 3, 2 and 1 or more are expected",
-             x->type.rank, gin(3)->type.rank, (long long)heads[2]);
-        return;
-    }
     V q = n_transpose(ms_reshaped(N_OP("Add", x, gin(1)), heads, 4), turned, 4);
     V linear = ms_reshaped(N_OP("Add", N_OP("MatMul", q, gin(3)), gin(4)), halves, 5);
-    struct attr keep = attr_int("keepdims", 0);
-    V ins[] = {linear, n_const_i64(&last, 1)}, gates = N_OP("Sigmoid", n_op("ReduceSum", 0, ins, 2, &keep, 1));
+    V gates = N_OP("Sigmoid", N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 0)), linear, N_INTS(-1)));
     V update = ms_sliced(gates, 3, 0, 1), reset = ms_sliced(gates, 3, 1, 2);
-    V gate = N_OP("Sub", N_OP("Mul", reset, eco), constant_like(x, 1));
-    gout(0, N_OP("Mul", N_OP("Add", N_OP("Mul", update, gate), constant_like(x, 2)), rel));
+    V gate = N_OP("Sub", N_OP("Mul", reset, eco), n_const_f(x->type.dtype, 1));
+    gout(0, N_OP("Mul", N_OP("Add", N_OP("Mul", update, gate), n_const_f(x->type.dtype, 2)), rel));
 }
 
 /* ---- GatedRMSNorm: groups of as many elements as the scale has, along the last axis */
@@ -33,15 +27,11 @@ static void op_gatednorm(void) {
     const char *name = str_attr("activation");
     bool silu = !strcmp(name, "silu") || !strcmp(name, "swish");
     int last = rank(x) - 1;
-    if (!silu && strcmp(name, "sigmoid")) {
-        fail(E_ATTR, "activation %s is not known", name);
+    if (fail_if(!silu && strcmp(name, "sigmoid"), E_ATTR, "activation %s is not known", name)) return;
+    if (fail_if(last < 0 || rank(scale) != 1 || rank(gate) != rank(x), E_RANK,
+                "operands of rank %d, %d and %d; X and gate need the same axes, and scale one", rank(x), rank(scale),
+                rank(gate)))
         return;
-    }
-    if (last < 0 || rank(scale) != 1 || rank(gate) != rank(x)) {
-        fail(E_RANK, "operands of rank %d, %d and %d; X and gate need the same axes, and scale one", rank(x),
-             rank(scale), rank(gate));
-        return;
-    }
     E size = dim(scale, 0), length = dim(x, last);
     require(gt(size, idx(0)), "the scale is empty");
     require(multiple_of(length, size), "the last axis is no multiple of the length of the scale");
@@ -69,10 +59,8 @@ static void op_scaledsilu(void) {
 
 /* ---- GemmaRotaryEmbedding: rotated halves are given */
 static void exp_gemmarotary(void) {
-    static const int64_t heads = 1;
     V angle = gin(0), turn[2] = {N_OP("Cos", angle), N_OP("Sin", angle)};
-    for (int k = 0; k < 2; k++)
-        turn[k] = N_OP("Unsqueeze", n_cast(turn[k], gin(1)->type.dtype), n_const_i64(&heads, 1));
+    for (int k = 0; k < 2; k++) turn[k] = N_OP("Unsqueeze", n_cast(turn[k], gin(1)->type.dtype), N_INTS(1));
     for (int k = 0; k < 2; k++)
         gout(k, N_OP("Add", N_OP("Mul", gin(1 + 2 * k), turn[0]), N_OP("Mul", gin(2 + 2 * k), turn[1])));
 }
@@ -91,11 +79,9 @@ static const struct op_slot s_norm[] = {{"X", TF, 0}, {"scale", TF, 0}, {"gate",
                             s_rotary[] = {{"emb", TF, 0}, {"q", TF, 0},     {"q_rot", TF, 0},
                                           {"k", TF, 0},   {"k_rot", TF, 0}, {0}},
                             s_both[] = {{"output1", TF, 0}, {"output2", TF, 0}, {0}};
-static const struct op_attr a_bias[] = {{.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
-                            a_norm[] = {{.name = "activation", .kind = AT_STRING, .s = "silu"},
-                                        {.name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f},
-                                        {0}},
-                            a_silu[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1}, {0}};
+static const struct op_attr a_bias[] = {A_INT("num_heads", .flags = A_REQUIRED), {0}},
+                            a_norm[] = {A_STRING("activation", .s = "silu"), A_FLOAT("epsilon", .f = 1e-5f), {0}},
+                            a_silu[] = {A_FLOAT("alpha", .f = 1), {0}};
 #define ROW(name, attrs, ins, outs, how, fn)                                                                           \
     { "com.microsoft", name, 1, 1, attrs, ins, outs, how = fn, .spec = "com.microsoft." name }
 const struct op ops_ms_gates[] = {

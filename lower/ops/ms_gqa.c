@@ -4,12 +4,8 @@
 #include <float.h>
 #include <string.h>
 
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
-static V scalar_const(int64_t v) { return N_OP("Squeeze", int_const(v), int_const(0)); }
-static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64), int_const(1)), int_const(0)); }
-static V counted(V n) { return N_OP("Range", scalar_const(0), n, scalar_const(1)); }
-static V unsqueezed(V v, const int64_t *axes, int n) { return N_OP("Unsqueeze", v, n_const_i64(axes, n)); }
-static V column(V v) { return unsqueezed(v, (const int64_t[]){1}, 1); } /* [b] as [b, 1] */
+static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64), N_INTS(1)), N_INTS(0)); }
+static V column(V v) { return N_OP("Unsqueeze", v, N_INTS(1)); } /* [b] as [b, 1] */
 
 /* ---- RotaryEmbedding: that of ai.onnx, with positions that may be one start for all */
 /* x with this many heads (rank 3), turned by the caches at these positions [b, s]. */
@@ -31,25 +27,24 @@ static void exp_rotary(void) {
     V x = gin(0), at = gin(1), cos = gin(2), sin = gin(3);
     int64_t heads = int_attr("num_heads"), size, half;
     int r = x->type.rank;
-    if ((r != 3 && r != 4) || cos->type.rank != 2 || sin->type.rank != 2 || at->type.rank < 1 || at->type.rank > 2) {
-        fail(E_RANK, "an input of rank 3 or 4, caches of rank 2 and positions of rank 1 or 2 are needed");
+    if (fail_if((r != 3 && r != 4) || cos->type.rank != 2 || sin->type.rank != 2 || at->type.rank < 1 ||
+                    at->type.rank > 2,
+                E_RANK, "an input of rank 3 or 4, caches of rank 2 and positions of rank 1 or 2 are needed"))
         return;
-    }
-    if (int_attr("is_packed_batching") || float_attr("scale") != 1) {
-        fail(E_ATTR, "packed batching and a scale are not supported");
+    if (fail_if(int_attr("is_packed_batching") || float_attr("scale") != 1, E_ATTR,
+                "packed batching and a scale are not supported"))
         return;
-    }
     if (r == 3 && heads < 1) { /* a head is what the caches turn */
-        if (!x_is_int(x->type.dims[2], &size) || !x_is_int(cos->type.dims[1], &half) || half < 1 || size % (2 * half)) {
-            fail(E_ATTR, "\"num_heads\" is not given, and does not follow from the sizes");
+        if (fail_if(!x_is_int(x->type.dims[2], &size) || !x_is_int(cos->type.dims[1], &half) || half < 1 ||
+                        size % (2 * half),
+                    E_ATTR, "\"num_heads\" is not given, and does not follow from the sizes"))
             return;
-        }
         heads = size / (2 * half);
     }
     if (at->type.rank == 1) {
-        V steps = counted(N_OP("Squeeze", n_dim(x, r - 2), int_const(0)));
-        V all = N_OP("Add", unsqueezed(steps, (const int64_t[]){0}, 1), N_OP("Reshape", at, int_const(1)));
-        V two[] = {n_dim(x, 0), int_const(1)};
+        V steps = ms_counted(N_OP("Squeeze", n_dim(x, r - 2), N_INTS(0)));
+        V all = N_OP("Add", N_OP("Unsqueeze", steps, N_INTS(0)), N_OP("Reshape", at, N_INTS(1)));
+        V two[] = {n_dim(x, 0), N_INTS(1)};
         at = N_OP("Expand", all, ms_joined(two, 2, 0));
     }
     gout(0, rotated(x, cos, sin, at, heads, int_attr("interleaved")));
@@ -59,10 +54,9 @@ static void exp_rotary(void) {
 static void op_cache(void) {
     T past = in(0), fresh = in(1), used = in(2), total = in(3);
     int64_t heads = int_attr("heads");
-    if (rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1) {
-        fail(E_RANK, "keys of rank 3, a cache of rank 4 and a vector of lengths are needed");
+    if (fail_if(rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1, E_RANK,
+                "keys of rank 3, a cache of rank 4 and a vector of lengths are needed"))
         return;
-    }
     E size = div_(dim(fresh, 2), idx(heads)), steps = dim(fresh, 1), old = has(past) ? dim(past, 2) : idx(0);
     require(eq(mod_(dim(fresh, 2), idx(heads)), idx(0)), "the last axis is no multiple of the number of heads");
     require(eq(dim(used, 0), dim(fresh, 0)), "there is not one length for each sequence of the batch");
@@ -103,11 +97,9 @@ static bool split_packed(struct gqa *g) {
     if (!x_is_int(g->q->type.dims[2], &size) || size % all)
         return fail(E_SHAPE, "a packed query needs a known last dimension, a multiple of the heads"), false;
     const int64_t sizes[] = {size / all * g->heads, size / all * g->kv_heads, size / all * g->kv_heads};
-    V ins[] = {g->q, n_const_i64(sizes, 3)};
-    struct node *s = n_node("Split", ins, 2, 3);
-    node_set_attr(s, attr_int("axis", 2));
-    if (!def_infer(s->in->graph, s)) return false;
-    g->q = s->outs.v[0], g->k = s->outs.v[1], g->v = s->outs.v[2];
+    V parts[3];
+    if (!ms_split(g->q, 2, sizes, 3, parts)) return false;
+    g->q = parts[0], g->k = parts[1], g->v = parts[2];
     return true;
 }
 static bool gqa_is_plain(void) {
@@ -135,13 +127,13 @@ static V bias_of_cache(V bias, V keys) {
 static V gqa_mask(const struct gqa *g, V keys, V bias) {
     enum dtype t = g->q->type.dtype;
     int64_t window = int_attr("local_window_size");
-    V j = unsqueezed(counted(keys), (const int64_t[]){0, 1, 2}, 3);
-    V steps = counted(N_OP("Squeeze", n_dim(g->q, 1), int_const(0)));
-    V from = unsqueezed(g->used, (const int64_t[]){1, 2, 3}, 3);
-    V i = N_OP("Add", from, unsqueezed(steps, (const int64_t[]){0, 1, 3}, 3)), seen;
+    V j = N_OP("Unsqueeze", ms_counted(keys), N_INTS(0, 1, 2));
+    V steps = ms_counted(N_OP("Squeeze", n_dim(g->q, 1), N_INTS(0)));
+    V from = N_OP("Unsqueeze", g->used, N_INTS(1, 2, 3));
+    V i = N_OP("Add", from, N_OP("Unsqueeze", steps, N_INTS(0, 1, 3))), seen;
     if (int_attr("causal")) seen = N_OP("LessOrEqual", j, i);
     else seen = N_OP("Less", j, N_OP("Add", from, n_dim(g->q, 1)));
-    if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, scalar_const(window))));
+    if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, ms_scalar(window))));
     double hidden = t == F16 ? -65504 : -FLT_MAX;
     return N_OP("Where", seen, bias ? bias : n_const_f(t, 0), n_const_f(t, hidden));
 }
@@ -150,13 +142,13 @@ static void add_sink(struct gqa *g, V *k, V *v, V *mask, V sink) {
     enum dtype t = g->q->type.dtype;
     V *all[] = {k, v};
     for (int n = 0; n < 2; n++) {
-        V dims[] = {n_dim(*all[n], 0), n_dim(*all[n], 1), int_const(1), n_dim(*all[n], 3)};
+        V dims[] = {n_dim(*all[n], 0), n_dim(*all[n], 1), N_INTS(1), n_dim(*all[n], 3)};
         V two[] = {*all[n], n_cast(N_OP("ConstantOfShape", ms_joined(dims, 4, 0)), t)};
         *all[n] = ms_joined(two, 2, 2);
     }
-    V score = sink ? unsqueezed(sink, (const int64_t[]){0, 2, 3}, 3) : n_const_f(t, 0);
-    V dims[] = {n_dim(g->q, 0), int_const(g->heads), n_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
-    V two[2] = {all_dims, n_dim(*mask, 3)}, ones[2] = {all_dims, int_const(1)};
+    V score = sink ? N_OP("Unsqueeze", sink, N_INTS(0, 2, 3)) : n_const_f(t, 0);
+    V dims[] = {n_dim(g->q, 0), N_INTS(g->heads), n_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
+    V two[2] = {all_dims, n_dim(*mask, 3)}, ones[2] = {all_dims, N_INTS(1)};
     V parts[] = {N_OP("Expand", *mask, ms_joined(two, 2, 0)), N_OP("Expand", score, ms_joined(ones, 2, 0))};
     *mask = ms_joined(parts, 2, 3);
 }
@@ -164,22 +156,18 @@ static void exp_gqa(void) {
     struct gqa g = {
         .q = gin(0), .k = gin(1), .v = gin(2), .heads = int_attr("num_heads"), .kv_heads = int_attr("kv_num_heads")};
     if (!gqa_is_plain()) return;
-    if (g.heads < 1 || g.kv_heads < 1 || g.heads > INT32_MAX || g.kv_heads > INT32_MAX) {
-        fail(E_ATTR, "numbers of heads must be positive");
+    if (fail_if(g.heads < 1 || g.kv_heads < 1 || g.heads > INT32_MAX || g.kv_heads > INT32_MAX, E_ATTR,
+                "numbers of heads must be positive"))
         return;
-    }
     if (!g.k && !split_packed(&g)) return;
-    V flat = N_OP("Reshape", n_cast(gin(5), I64), int_const(-1)), steps = n_dim(g.q, 1);
+    V flat = N_OP("Reshape", n_cast(gin(5), I64), N_INTS(-1)), steps = n_dim(g.q, 1);
     g.total = as_scalar(gin(6));
     /* a first prompt starts at 0, even where it is padded behind its end */
-    V first = N_OP("Equal", steps, N_OP("Reshape", g.total, int_const(1)));
-    g.used = N_OP("Where", first, int_const(0), N_OP("Sub", N_OP("Add", flat, int_const(1)), steps));
+    V first = N_OP("Equal", steps, N_OP("Reshape", g.total, N_INTS(1)));
+    g.used = N_OP("Where", first, N_INTS(0), N_OP("Sub", N_OP("Add", flat, N_INTS(1)), steps));
     if (int_attr("do_rotary")) {
-        if (!gin(7) || !gin(8)) {
-            fail(E_ARITY, "\"do_rotary\" needs the caches of sine and cosine");
-            return;
-        }
-        V run = unsqueezed(counted(N_OP("Squeeze", steps, int_const(0))), (const int64_t[]){0}, 1);
+        if (fail_if(!gin(7) || !gin(8), E_ARITY, "\"do_rotary\" needs the caches of sine and cosine")) return;
+        V run = N_OP("Unsqueeze", ms_counted(N_OP("Squeeze", steps, N_INTS(0))), N_INTS(0));
         V at = N_OP("Add", column(g.used), run);
         bool pairs = int_attr("rotary_interleaved");
         g.q = rotated(g.q, gin(7), gin(8), at, g.heads, pairs);
@@ -188,7 +176,7 @@ static void exp_gqa(void) {
     V k = cached(gin(3), g.k, g.used, g.total, g.kv_heads), v = cached(gin(4), g.v, g.used, g.total, g.kv_heads);
     gout(1, k);
     gout(2, v);
-    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), int_const(0)), bias_of_cache(gin(10), k));
+    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), N_INTS(0)), bias_of_cache(gin(10), k));
     if (gin(11) || int_attr("smooth_softmax") == 1) add_sink(&g, &k, &v, &mask, gin(11));
     struct node *a = n_node("Attention", (const V[]){g.q, k, v, mask}, 4, 1);
     node_set_attr(a, attr_int("q_num_heads", g.heads));
@@ -225,26 +213,25 @@ static const struct op_slot s_gqa_out[] = {{"output", TS_ANY, 0},
                                            {"present_value", TS_ANY, OPTIONAL},
                                            {"output_qk", TS_ANY, OPTIONAL},
                                            {0}};
-static const struct op_attr a_rotary[] = {
-    {.name = "num_heads", .kind = AT_INT},       {.name = "rotary_embedding_dim", .kind = AT_INT},
-    {.name = "interleaved", .kind = AT_INT},     {.name = "is_packed_batching", .kind = AT_INT},
-    {.name = "scale", .kind = AT_FLOAT, .f = 1}, {0}};
-static const struct op_attr a_cache[] = {{.name = "heads", .kind = AT_INT}, {0}};
-static const struct op_attr a_gqa[] = {{.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED},
-                                       {.name = "kv_num_heads", .kind = AT_INT, .flags = A_REQUIRED},
-                                       {.name = "scale", .kind = AT_FLOAT},
-                                       {.name = "softcap", .kind = AT_FLOAT},
-                                       {.name = "causal", .kind = AT_INT, .i = 1},
-                                       {.name = "local_window_size", .kind = AT_INT, .i = -1},
-                                       {.name = "do_rotary", .kind = AT_INT},
-                                       {.name = "rotary_interleaved", .kind = AT_INT},
-                                       {.name = "smooth_softmax", .kind = AT_INT, .i = -1},
-                                       {.name = "sliding_window_cache", .kind = AT_INT},
-                                       {.name = "qk_output", .kind = AT_INT},
-                                       {.name = "qk_norm_epsilon", .kind = AT_FLOAT, .f = 1e-6f},
-                                       {.name = "kv_cache_bit_width", .kind = AT_INT},
-                                       {.name = "k_quant_type", .kind = AT_STRING, .s = "NONE"},
-                                       {.name = "v_quant_type", .kind = AT_STRING, .s = "NONE"},
+static const struct op_attr a_rotary[] = {A_INT("num_heads"),       A_INT("rotary_embedding_dim"),
+                                          A_INT("interleaved"),     A_INT("is_packed_batching"),
+                                          A_FLOAT("scale", .f = 1), {0}};
+static const struct op_attr a_cache[] = {A_INT("heads"), {0}};
+static const struct op_attr a_gqa[] = {A_INT("num_heads", .flags = A_REQUIRED),
+                                       A_INT("kv_num_heads", .flags = A_REQUIRED),
+                                       A_FLOAT("scale"),
+                                       A_FLOAT("softcap"),
+                                       A_INT("causal", .i = 1),
+                                       A_INT("local_window_size", .i = -1),
+                                       A_INT("do_rotary"),
+                                       A_INT("rotary_interleaved"),
+                                       A_INT("smooth_softmax", .i = -1),
+                                       A_INT("sliding_window_cache"),
+                                       A_INT("qk_output"),
+                                       A_FLOAT("qk_norm_epsilon", .f = 1e-6f),
+                                       A_INT("kv_cache_bit_width"),
+                                       A_STRING("k_quant_type", .s = "NONE"),
+                                       A_STRING("v_quant_type", .s = "NONE"),
                                        {0}};
 const struct op ops_ms_gqa[] = {
     {"com.microsoft", "GroupQueryAttention", 1, 1, a_gqa, s_gqa, s_gqa_out, .expand = exp_gqa,

@@ -7,10 +7,7 @@
 static void complex_product(bool conjugate) {
     T a = in(0), b = in(1);
     int r = rank(a), s = rank(b);
-    if (r < 1 || s < 1) {
-        fail(E_RANK, "complex numbers need a last axis of 2");
-        return;
-    }
+    if (fail_if(r < 1 || s < 1, E_RANK, "complex numbers need a last axis of 2")) return;
     require(eq(dim(a, r - 1), idx(2)), "the last axis of A is not 2");
     require(eq(dim(b, s - 1), idx(2)), "the last axis of B is not 2");
     X i = axes(bcast_shape((const T[]){a, b}, 2)), re = put(i, i.n - 1, idx(0)), im = put(i, i.n - 1, idx(1));
@@ -28,14 +25,12 @@ static void op_cdist(void) {
     T a = in(0), b = in(1);
     const char *metric = str_attr("metric");
     bool squared = !strcmp(metric, "sqeuclidean");
-    if (!squared && strcmp(metric, "euclidean")) {
-        fail(E_ATTR, "metric %s is not supported; euclidean and sqeuclidean are", metric);
+    if (fail_if(!squared && strcmp(metric, "euclidean"), E_ATTR,
+                "metric %s is not supported; euclidean and sqeuclidean are", metric))
         return;
-    }
-    if (rank(a) != 2 || rank(b) != 2) {
-        fail(E_RANK, "matrices are needed; the operands have rank %d and %d", rank(a), rank(b));
+    if (fail_if(rank(a) != 2 || rank(b) != 2, E_RANK, "matrices are needed; the operands have rank %d and %d", rank(a),
+                rank(b)))
         return;
-    }
     require(eq(dim(a, 1), dim(b, 1)), "the rows of A and B differ in length");
     X o = axes_named(list2(dim(a, 0), dim(b, 0)), "m n");
     E k = raxis(dim(a, 1), "k"), d = sub(at(a, list2(o.v[0], k)), at(b, list2(o.v[1], within(k, dim(b, 1)))));
@@ -80,14 +75,11 @@ static E pixel(T x, E image, E channel, E y, E xx) {
 static void op_cropandresize(void) {
     T x = in(0), rois = in(1), images = in(2), size = in(3);
     bool nearest = !strcmp(str_attr("mode"), "nearest");
-    if (rank(x) != 4 || rank(rois) != 2 || rank(images) != 1 || !has_length(size, 2, "crop_size")) {
-        fail(E_RANK, "images of rank 4, regions of rank 2 and indices of rank 1 are needed");
+    if (fail_if(rank(x) != 4 || rank(rois) != 2 || rank(images) != 1 || !has_length(size, 2, "crop_size"), E_RANK,
+                "images of rank 4, regions of rank 2 and indices of rank 1 are needed"))
         return;
-    }
-    if (!nearest && strcmp(str_attr("mode"), "bilinear")) {
-        fail(E_ATTR, "\"mode\" must be bilinear or nearest");
+    if (fail_if(!nearest && strcmp(str_attr("mode"), "bilinear"), E_ATTR, "\"mode\" must be bilinear or nearest"))
         return;
-    }
     require(eq(dim(rois, 1), idx(4)), "a region has four coordinates");
     require(eq(dim(rois, 0), dim(images, 0)), "there is not one image for each region");
     E h = value(size, 0, 1, DIM_MAX), w = value(size, 1, 1, DIM_MAX);
@@ -122,10 +114,9 @@ static void op_unfold(void) {
     T x = in(0);
     int a = axis_attr("dim", x);
     int64_t size = int_attr("size"), step = int_attr("step");
-    if (rank(x) < 1 || size < 1 || step < 1 || size > INT32_MAX || step > INT32_MAX) {
-        fail(E_ATTR, "\"size\" and \"step\" must be from 1 to 2^31-1, and the input must have axes");
+    if (fail_if(rank(x) < 1 || size < 1 || step < 1 || size > INT32_MAX || step > INT32_MAX, E_ATTR,
+                "\"size\" and \"step\" must be from 1 to 2^31-1, and the input must have axes"))
         return;
-    }
     require(ge(dim(x, a), idx(size)), "the axis is shorter than a slice");
     E n = max_(add(div_(sub(dim(x, a), idx(size)), idx(step)), idx(1)), idx(0));
     X o = axes(push(put(shape(x), a, n), idx(size))), from = sub_list(o, 0, rank(x));
@@ -140,8 +131,8 @@ static void op_isallfinite(void) {
     for (int k = 0; k < n_in(); k++) {
         T x = in(k);
         X r = raxes(shape(x), NULL);
-        E v = at(x, r), bad = nan_only ? is_nan(v) : gt(abs_(v), greatest(dtype_value(dtype(x))));
-        if (!nan_only) bad = ge(abs_(v), typed(dtype_value(dtype(x)), (double)INFINITY));
+        E v = at(x, r), inf = typed(dtype_value(dtype(x)), (double)INFINITY);
+        E bad = nan_only ? is_nan(v) : ge(abs_(v), inf);
         if (!nan_only && !inf_only) bad = or_(bad, is_nan(v));
         T count = reduce("bad", I64, axes(list0()), RED_MAX, r, sel(bad, typed(I64, 1), typed(I64, 0)), typed(I64, 0));
         if (!count) return;
@@ -155,10 +146,9 @@ static void op_relativebias(void) {
     T table = in(0), nq = in(1), nk = in(2);
     bool both = int_attr("is_bidirectional") != 0;
     int64_t buckets, most = int_attr("max_distance");
-    if (rank(table) != 2 || !const_int(dim(table, 0), &buckets) || buckets < 4 || buckets > 65536 || most < 2) {
-        fail(E_SHAPE, "a table of a known number of buckets from 4 on, and a distance from 2 on are needed");
+    if (fail_if(rank(table) != 2 || !const_int(dim(table, 0), &buckets) || buckets < 4 || buckets > 65536 || most < 2,
+                E_SHAPE, "a table of a known number of buckets from 4 on, and a distance from 2 on are needed"))
         return;
-    }
     E queries = value(nq, 0, 0, DIM_MAX), keys = value(nk, 0, 0, DIM_MAX), heads = dim(table, 1);
     int64_t half = both ? buckets / 2 : buckets, exact = half / 2;
     X o = axes_named(cat(list2(idx(1), heads), list2(queries, keys)), "b h i j");
@@ -179,19 +169,13 @@ static const struct op_slot s_crop[] = {
     {"X", TF, 0}, {"rois", TF, 0}, {"batch_indices", TSET(I32), 0}, {"crop_size", TSET(I32), 0}, {0}};
 static const struct op_slot s_bias[] = {
     {"bias_table", TF, 0}, {"query_length", TSET(I64), 0}, {"key_length", TSET(I64), 0}, {0}};
-static const struct op_attr a_cdist[] = {{.name = "metric", .kind = AT_STRING, .s = "sqeuclidean"}, {0}};
-static const struct op_attr a_hash[] = {
-    {.name = "positive", .kind = AT_INT, .i = 1}, {.name = "seed", .kind = AT_INT}, {0}};
-static const struct op_attr a_crop[] = {
-    {.name = "mode", .kind = AT_STRING, .s = "bilinear"}, {.name = "extrapolation_value", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_unfold[] = {{.name = "dim", .kind = AT_INT, .i = -1},
-                                          {.name = "size", .kind = AT_INT, .flags = A_REQUIRED},
-                                          {.name = "step", .kind = AT_INT, .i = 1},
-                                          {0}};
-static const struct op_attr a_finite[] = {
-    {.name = "isinf_only", .kind = AT_INT}, {.name = "isnan_only", .kind = AT_INT}, {0}};
-static const struct op_attr a_bias[] = {
-    {.name = "max_distance", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "is_bidirectional", .kind = AT_INT}, {0}};
+static const struct op_attr a_cdist[] = {A_STRING("metric", .s = "sqeuclidean"), {0}};
+static const struct op_attr a_hash[] = {A_INT("positive", .i = 1), A_INT("seed"), {0}};
+static const struct op_attr a_crop[] = {A_STRING("mode", .s = "bilinear"), A_FLOAT("extrapolation_value"), {0}};
+static const struct op_attr a_unfold[] = {
+    A_INT("dim", .i = -1), A_INT("size", .flags = A_REQUIRED), A_INT("step", .i = 1), {0}};
+static const struct op_attr a_finite[] = {A_INT("isinf_only"), A_INT("isnan_only"), {0}};
+static const struct op_attr a_bias[] = {A_INT("max_distance", .flags = A_REQUIRED), A_INT("is_bidirectional"), {0}};
 #define ROW(name, attrs, slots, fn, note)                                                                              \
     { "com.microsoft", name, 1, 1, attrs, slots, slots_y, .define = fn, .spec = "com.microsoft." name note }
 const struct op ops_ms_misc[] = {

@@ -53,10 +53,9 @@ static bool parts_fit(const struct packing *p) {
 static void op_expertproduct(void) {
     T x = in(0), which = in(1), w = in(2), bias = in(3);
     struct packing p = {int_attr("bits"), int_attr("block_size")};
-    if (rank(w) != 3 || (has(bias) && rank(bias) != 2)) {
-        fail(E_RANK, "weights of rank 3 and a bias of rank 2 are needed");
+    if (fail_if(rank(w) != 3 || (has(bias) && rank(bias) != 2), E_RANK,
+                "weights of rank 3 and a bias of rank 2 are needed"))
         return;
-    }
     if (!parts_fit(&p)) return;
     X o = axes_named(list3(dim(which, 0), dim(which, 1), dim(w, 1)), "t s f");
     E k = raxis(dim(x, rank(x) - 1), "k"), row = within(o.v[0], dim(x, 0));
@@ -74,7 +73,6 @@ struct layer {
     V w, bias, scale, zero;
     int64_t bits;
 };
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
 static V expert_product(V x, V which, const struct layer *l) {
     V ins[] = {x, which, l->w, l->bias, l->scale, l->zero};
     struct attr how[] = {attr_int("bits", l->bits), attr_int("block_size", l->scale ? int_attr("block_size") : 0)};
@@ -97,14 +95,13 @@ static V fused_swiglu(V v, int64_t fusion) {
     V both = ms_reshaped(v, fusion == 1 ? pairs : halves, 4), part[2];
     for (int k = 0; k < 2; k++) {
         int64_t along = axis[fusion - 1];
-        part[k] = N_OP("Squeeze", ms_sliced(both, (int)along, k, k + 1), int_const(along));
+        part[k] = N_OP("Squeeze", ms_sliced(both, (int)along, k, k + 1), N_INTS(along));
     }
     return swiglu(part[0], part[1]);
 }
 static V activated(const char *name, V v) {
-    struct attr approximate = attr_str("approximate", "tanh");
     if (!strcmp(name, "relu")) return N_OP("Relu", v);
-    if (!strcmp(name, "gelu")) return n_op("Gelu", 0, &v, 1, &approximate, 1);
+    if (!strcmp(name, "gelu")) return N_WITH("Gelu", ATTRS(attr_str("approximate", "tanh")), v);
     if (!strcmp(name, "silu")) return N_OP("Mul", v, N_OP("Sigmoid", v));
     return v; /* identity */
 }
@@ -135,29 +132,24 @@ struct routing {
 };
 /* TopK takes the first of equal numbers, ONNX Runtime the last expert of them: the numbers are looked at from behind.
  */
-static V backwards(V router) {
-    return N_OP("Slice", router, int_const(-1), int_const(INT64_MIN), int_const(1), int_const(-1));
-}
-static V from_behind(V place, V router) { return N_OP("Sub", N_OP("Sub", n_dim(router, 1), int_const(1)), place); }
-static V normalised(V share) { return N_OP("Div", share, N_OP("ReduceSum", share, int_const(-1))); }
+static V backwards(V router) { return N_OP("Slice", router, N_INTS(-1), N_INTS(INT64_MIN), N_INTS(1), N_INTS(-1)); }
+static V from_behind(V place, V router) { return N_OP("Sub", N_OP("Sub", n_dim(router, 1), N_INTS(1)), place); }
+static V normalised(V share) { return N_OP("Div", share, N_OP("ReduceSum", share, N_INTS(-1))); }
 static bool routed(V router, V weights, bool softmax_first, struct routing *r) {
-    struct attr last = attr_int("axis", -1);
     int64_t k = int_attr("k"), experts;
     bool settled = x_is_int(router->type.dims[1], &experts);
     if (k < 1 || k > INT32_MAX || (settled && k > experts))
         return fail(E_ATTR, "\"k\" is %lld, for %lld experts", (long long)k, settled ? (long long)experts : -1), false;
     router = n_cast(router, F32);
-    if (softmax_first) router = n_op("Softmax", 0, &router, 1, &last, 1);
-    struct node *top = n_node("TopK", (const V[]){backwards(router), int_const(k)}, 2, 2);
+    if (softmax_first) router = N_WITH("Softmax", ATTRS(attr_int("axis", -1)), router);
+    struct node *top = n_node("TopK", (const V[]){backwards(router), N_INTS(k)}, 2, 2);
     if (!def_infer(top->in->graph, top)) return false;
     *r = (struct routing){from_behind(top->outs.v[1], router), top->outs.v[0]};
     bool normalise = int_attr("normalize_routing_weights");
     if (weights) {
-        struct attr along = attr_int("axis", 1);
-        V ins[] = {n_cast(weights, F32), r->which};
-        r->share = n_op("GatherElements", 0, ins, 2, &along, 1);
+        r->share = N_WITH("GatherElements", ATTRS(attr_int("axis", 1)), n_cast(weights, F32), r->which);
     } else if (!softmax_first) {
-        r->share = n_op("Softmax", 0, &r->share, 1, &last, 1), normalise = false;
+        r->share = N_WITH("Softmax", ATTRS(attr_int("axis", -1)), r->share), normalise = false;
     }
     if (normalise) r->share = normalised(r->share);
     return true;
@@ -166,25 +158,19 @@ static void mixture(const struct layer *l, V weights, bool softmax_first) {
     V x = gin(0), router = gin(1);
     int64_t fusion = int_attr("swiglu_fusion");
     struct routing r;
-    if ((x->type.rank != 2 && x->type.rank != 3) || router->type.rank != 2) {
-        fail(E_RANK, "tokens of rank %d and routing numbers of rank %d; 2 or 3, and 2 are expected", x->type.rank,
-             router->type.rank);
+    if (fail_if((x->type.rank != 2 && x->type.rank != 3) || router->type.rank != 2, E_RANK,
+                "tokens of rank %d and routing numbers of rank %d; 2 or 3, and 2 are expected", x->type.rank,
+                router->type.rank))
         return;
-    }
-    if (int_attr("use_sparse_mixer") || fusion < 0 || fusion > 2) {
-        fail(E_ATTR,
-             fusion < 0 || fusion > 2 ? "\"swiglu_fusion\" must be 0, 1 or 2" : "the sparse mixer is not supported");
+    if (fail_if(int_attr("use_sparse_mixer") || fusion < 0 || fusion > 2, E_ATTR,
+                fusion < 0 || fusion > 2 ? "\"swiglu_fusion\" must be 0, 1 or 2" : "the sparse mixer is not supported"))
         return;
-    }
     if (!activation_is_known(str_attr("activation_type"), fusion, l[2].w != NULL)) return;
     if (!routed(router, weights, softmax_first, &r)) return;
-    struct attr to_rows = attr_int("axis", x->type.rank - 1);
-    V rows = x->type.rank == 3 ? n_op("Flatten", 0, &x, 1, &to_rows, 1) : x;
+    V rows = x->type.rank == 3 ? N_WITH("Flatten", ATTRS(attr_int("axis", x->type.rank - 1)), x) : x;
     V y = expert_product(hidden(rows, r.which, &l[0], &l[2]), r.which, &l[1]);
-    y = N_OP("Mul", y, N_OP("Unsqueeze", r.share, int_const(2)));
-    struct attr keep = attr_int("keepdims", 0);
-    V ins[] = {y, int_const(1)};
-    y = n_cast(n_op("ReduceSum", 0, ins, 2, &keep, 1), x->type.dtype);
+    y = N_OP("Mul", y, N_OP("Unsqueeze", r.share, N_INTS(2)));
+    y = n_cast(N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 0)), y, N_INTS(1)), x->type.dtype);
     gout(0, x->type.rank == 3 ? N_OP("Reshape", y, N_OP("Shape", x)) : y);
 }
 static void exp_moe(void) {
@@ -198,24 +184,16 @@ static void exp_qmoe(void) {
                               {gin(5), gin(7), gin(6), gin(12), bits_for("fc2_expert_weight_bits")},
                               {gin(8), gin(10), gin(9), gin(13), bits_for("fc3_expert_weight_bits")}};
     int64_t block = int_attr("block_size");
-    if (strcmp(str_attr("quant_type"), "int")) {
-        fail(E_ATTR, "weights of type %s are not supported; integers are", str_attr("quant_type"));
+    if (fail_if(strcmp(str_attr("quant_type"), "int"), E_ATTR, "weights of type %s are not supported; integers are",
+                str_attr("quant_type")))
         return;
-    }
-    if (int_attr("weights_prepacked") == 1) {
-        fail(E_ATTR, "weights packed for a device are not supported");
+    if (fail_if(int_attr("weights_prepacked") == 1, E_ATTR, "weights packed for a device are not supported")) return;
+    if (fail_if(block < 0 || block > INT32_MAX || (block && (block < 16 || (block & (block - 1)))), E_ATTR,
+                "\"block_size\" is %lld, no power of 2 from 16 on", (long long)block))
         return;
-    }
-    if (block < 0 || block > INT32_MAX || (block && (block < 16 || (block & (block - 1))))) {
-        fail(E_ATTR, "\"block_size\" is %lld, no power of 2 from 16 on", (long long)block);
-        return;
-    }
     for (int k = 0; k < 3; k++) {
         if (!ms_known_bits(l[k].bits)) return;
-        if (l[k].w && !l[k].scale) {
-            fail(E_ARITY, "the weights of fc%d have no scales", k + 1);
-            return;
-        }
+        if (fail_if(l[k].w && !l[k].scale, E_ARITY, "the weights of fc%d have no scales", k + 1)) return;
     }
     mixture(l, gin(14), false);
 }
@@ -254,25 +232,19 @@ static const struct op_slot s_qmoe[] = {{"input", TF, 0},
                                         {"router_weights", TF, OPTIONAL},
                                         {0}};
 #define COMMON                                                                                                         \
-    {.name = "k", .kind = AT_INT, .i = 1}, {.name = "use_sparse_mixer", .kind = AT_INT},                               \
-        {.name = "activation_alpha", .kind = AT_FLOAT, .f = 1}, {.name = "activation_beta", .kind = AT_FLOAT},         \
-        {.name = "normalize_routing_weights", .kind = AT_INT}, {.name = "swiglu_limit", .kind = AT_FLOAT},             \
-        {.name = "swiglu_fusion", .kind = AT_INT}, {                                                                   \
-        .name = "activation_type", .kind = AT_STRING, .s = "relu"                                                      \
-    }
-static const struct op_attr a_product[] = {{.name = "bits", .kind = AT_INT, .i = 8},
-                                           {.name = "block_size", .kind = AT_INT},
-                                           {0}},
-                            a_moe[] = {COMMON, {0}};
+    A_INT("k", .i = 1), A_INT("use_sparse_mixer"), A_FLOAT("activation_alpha", .f = 1), A_FLOAT("activation_beta"),    \
+        A_INT("normalize_routing_weights"), A_FLOAT("swiglu_limit"), A_INT("swiglu_fusion"),                           \
+        A_STRING("activation_type", .s = "relu")
+static const struct op_attr a_product[] = {A_INT("bits", .i = 8), A_INT("block_size"), {0}}, a_moe[] = {COMMON, {0}};
 static const struct op_attr a_qmoe[] = {COMMON,
-                                        {.name = "expert_weight_bits", .kind = AT_INT, .i = 4},
-                                        {.name = "fc1_expert_weight_bits", .kind = AT_INT},
-                                        {.name = "fc2_expert_weight_bits", .kind = AT_INT},
-                                        {.name = "fc3_expert_weight_bits", .kind = AT_INT},
-                                        {.name = "block_size", .kind = AT_INT},
-                                        {.name = "weights_prepacked", .kind = AT_INT, .i = -1},
-                                        {.name = "accuracy_level", .kind = AT_INT},
-                                        {.name = "quant_type", .kind = AT_STRING, .s = "int"},
+                                        A_INT("expert_weight_bits", .i = 4),
+                                        A_INT("fc1_expert_weight_bits"),
+                                        A_INT("fc2_expert_weight_bits"),
+                                        A_INT("fc3_expert_weight_bits"),
+                                        A_INT("block_size"),
+                                        A_INT("weights_prepacked", .i = -1),
+                                        A_INT("accuracy_level"),
+                                        A_STRING("quant_type", .s = "int"),
                                         {0}};
 const struct op ops_ms_moe[] = {
     {"com.microsoft", "MoE", 1, 1, a_moe, s_moe, slots_y, .expand = exp_moe,

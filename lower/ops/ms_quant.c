@@ -54,10 +54,7 @@ static void op_qlinearglobalaverage(void) {
     T x = in(0);
     int r = rank(x), channel = int_attr("channels_last") ? r - 1 : 1;
     struct quantised a = quantised_by(1), c = quantised_by(3);
-    if (r < 3) {
-        fail(E_RANK, "a pool needs spatial axes; the input has rank %d", r);
-        return;
-    }
+    if (fail_if(r < 3, E_RANK, "a pool needs spatial axes; the input has rank %d", r)) return;
     X dims = shape(x), spatial = list0();
     for (int k = 1; k < r; k++)
         if (k != channel) spatial = push(spatial, dim(x, k)), dims.v[k] = idx(1);
@@ -98,19 +95,15 @@ static void exp_qlinearconcat(void) {
     enum { MANY = 512 };
     V parts[MANY];
     int n = (n_in() - 2) / 3;
-    struct attr axis = attr_int("axis", int_attr("axis"));
-    if (n < 1 || n > MANY || n_in() != 2 + 3 * n) {
-        fail(E_ARITY, "%d inputs: a scale and a zero point, and as many threes behind them", n_in());
+    if (fail_if(n < 1 || n > MANY || n_in() != 2 + 3 * n, E_ARITY,
+                "%d inputs: a scale and a zero point, and as many threes behind them", n_in()))
         return;
-    }
     for (int k = 0; k < n; k++) {
-        if (!gin(3 * k + 2) || !gin(3 * k + 3)) {
-            fail(E_ARITY, "a tensor to concatenate or its scale is missing");
+        if (fail_if(!gin(3 * k + 2) || !gin(3 * k + 3), E_ARITY, "a tensor to concatenate or its scale is missing"))
             return;
-        }
         parts[k] = dequantised(3 * k + 2);
     }
-    V zero = gin(1), v = n_op("Concat", 0, parts, n, &axis, 1);
+    V zero = gin(1), v = ms_joined(parts, n, (int)int_attr("axis"));
     gout(0, N_OP("QuantizeLinear", v, gin(0), zero));
 }
 static void exp_qlinearwhere(void) {
@@ -120,11 +113,9 @@ static void exp_qlinearwhere(void) {
 /* The result is counted in whole steps: 1 has as many as the scale goes into it. */
 static void exp_qlinearsoftmax(void) {
     bool joint = int_attr("opset") < 13;
-    struct attr a[] = {attr_int("axis", has_attr("axis") ? int_attr("axis")
-                                        : joint          ? 1
-                                                         : -1),
-                       attr_int("joint", joint)};
-    V x = dequantised(0), p = n_op("Softmax", 0, &x, 1, a, 2), one = n_const_f(F32, 1);
+    int64_t axis = has_attr("axis") ? int_attr("axis") : joint ? 1 : -1;
+    V p = N_WITH("Softmax", ATTRS(attr_int("axis", axis), attr_int("joint", joint)), dequantised(0));
+    V one = n_const_f(F32, 1);
     out_quantised(N_OP("Mul", p, N_OP("Floor", N_OP("Div", one, gin(3)))), one, gin(4));
 }
 static void exp_dynamicquantizematmul(void) {
@@ -155,22 +146,19 @@ static const struct op_slot
     s_t8[] = {{"data", T8, 0}, {0}};
 static const struct op_slot s_dynamic[] = {
     {"A", TF, 0}, {"B", T8, 0}, {"b_scale", TF, 0}, {"b_zero_point", T8, OPTIONAL}, {"bias", TF, OPTIONAL}, {0}};
-static const struct op_attr a_last[] = {{.name = "channels_last", .kind = AT_INT}, {0}},
-                            a_leaky[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 0.01f}, {0}},
-                            a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
-                            a_soft[] = {{.name = "axis", .kind = AT_INT},
-                                        {.name = "opset", .kind = AT_INT, .flags = A_REQUIRED},
+static const struct op_attr a_last[] = {A_INT("channels_last"), {0}}, a_leaky[] = {A_FLOAT("alpha", .f = 0.01f), {0}},
+                            a_axis[] = {A_INT("axis", .flags = A_REQUIRED), {0}},
+                            a_soft[] = {A_INT("axis"), A_INT("opset", .flags = A_REQUIRED), {0}},
+                            a_axes[] = {A_INTS("axes", .flags = A_REQUIRED),
+                                        A_INT("keepdims", .flags = A_REQUIRED),
                                         {0}},
-                            a_axes[] = {{.name = "axes", .kind = AT_INTS, .flags = A_REQUIRED},
-                                        {.name = "keepdims", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {0}},
-                            a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
-                                        {.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED},
-                                        {.name = "strides", .kind = AT_INTS},
-                                        {.name = "pads", .kind = AT_INTS},
-                                        {.name = "ceil_mode", .kind = AT_INT},
-                                        {.name = "count_include_pad", .kind = AT_INT},
-                                        {.name = "channels_last", .kind = AT_INT},
+                            a_pool[] = {A_STRING("auto_pad", .s = "NOTSET"),
+                                        A_INTS("kernel_shape", .flags = A_REQUIRED),
+                                        A_INTS("strides"),
+                                        A_INTS("pads"),
+                                        A_INT("ceil_mode"),
+                                        A_INT("count_include_pad"),
+                                        A_INT("channels_last"),
                                         {0}};
 #define ROW(name, attrs, slots, how, fn)                                                                               \
     { "com.microsoft", name, 1, 1, attrs, slots, slots_y, .how = fn, .spec = "com.microsoft." name }

@@ -19,34 +19,25 @@ static void op_ngrammatches(void) {
     if (differ) out(0, F32, o, sel(eq(at(differ, o), typed(I32, 0)), neg(other), other));
 }
 static void exp_ngramrepeat(void) {
-    static const int64_t end[] = {INT64_MAX}, axis[] = {1};
     V ids = n_cast(gin(0), I64), scores = gin(1);
     int64_t n = int_attr("ngram_size");
-    if (ids->type.rank != 2 || scores->type.rank != 2) {
-        fail(E_RANK, "ids of rank %d and scores of rank %d; both must be 2", ids->type.rank, scores->type.rank);
+    if (fail_if(ids->type.rank != 2 || scores->type.rank != 2, E_RANK,
+                "ids of rank %d and scores of rank %d; both must be 2", ids->type.rank, scores->type.rank))
         return;
-    }
-    if (n < 1 || n > 1 << 20) {
-        fail(E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n);
-        return;
-    }
-    const int64_t start[] = {n - 1};
-    V ends = N_OP("Slice", ids, n_const_i64(start, 1), n_const_i64(end, 1), n_const_i64(axis, 1)), ins[] = {ids, ends};
-    struct attr size = attr_int("ngram_size", n);
-    V limit = n_cast(n_private("NGramMatches", ins, 2, 1, &size, 1)->outs.v[0], scores->type.dtype);
-    V parts[] = {scores, ends, limit};
-    struct attr how[] = {attr_int("axis", 1), attr_str("reduction", "min")};
-    gout(0, n_op("ScatterElements", 0, parts, 3, how, 2));
+    if (fail_if(n < 1 || n > 1 << 20, E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n)) return;
+    V ends = N_OP("Slice", ids, N_INTS(n - 1), N_INTS(INT64_MAX), N_INTS(1)), ins[] = {ids, ends};
+    struct node *matches = n_private("NGramMatches", ins, 2, 1, ATTRS(attr_int("ngram_size", n)));
+    V limit = n_cast(matches->outs.v[0], scores->type.dtype);
+    gout(0, N_WITH("ScatterElements", ATTRS(attr_int("axis", 1), attr_str("reduction", "min")), scores, ends, limit));
 }
 
 /* ---- WordConvEmbedding: of each word, a row of characters that 0 fills up, the greatest tanh of a convolution */
 static void op_wordconv(void) {
     T words = in(0), w = in(1), bias = in(2), table = in(3);
-    if (rank(words) != 2 || rank(w) != 4 || rank(bias) != 1 || rank(table) != 2) {
-        fail(E_RANK, "operands of rank %d, %d, %d and %d; 2, 4, 1 and 2 are expected", rank(words), rank(w), rank(bias),
-             rank(table));
+    if (fail_if(rank(words) != 2 || rank(w) != 4 || rank(bias) != 1 || rank(table) != 2, E_RANK,
+                "operands of rank %d, %d, %d and %d; 2, 4, 1 and 2 are expected", rank(words), rank(w), rank(bias),
+                rank(table)))
         return;
-    }
     E n = dim(words, 0), length = dim(words, 1), width = dim(w, 2), size = dim(table, 1), filters = dim(w, 0);
     static const char *const said[] = {"embedding_size", "conv_window_size", "char_embedding_size"};
     const E sizes[] = {filters, width, size};
@@ -82,11 +73,9 @@ enum { TI = TSET(I64) | TSET(I32), TF = TSET(F32) };
 static const struct op_slot s_repeat[] = {{"input_ids", TI, 0}, {"scores", TS_FLOAT, 0}, {0}},
                             s_matches[] = {{"ids", TSET(I64), 0}, {"ends", TSET(I64), 0}, {0}};
 static const struct op_slot s_words[] = {{"Sequence", TSET(I32), 0}, {"W", TF, 0}, {"B", TF, 0}, {"C", TF, 0}, {0}};
-static const struct op_attr a_ngram[] = {{.name = "ngram_size", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
-static const struct op_attr a_words[] = {{.name = "embedding_size", .kind = AT_INT},
-                                         {.name = "conv_window_size", .kind = AT_INT},
-                                         {.name = "char_embedding_size", .kind = AT_INT},
-                                         {0}};
+static const struct op_attr a_ngram[] = {A_INT("ngram_size", .flags = A_REQUIRED), {0}};
+static const struct op_attr a_words[] = {
+    A_INT("embedding_size"), A_INT("conv_window_size"), A_INT("char_embedding_size"), {0}};
 const struct op ops_ms_tokens[] = {
     {"com.microsoft", "NGramRepeatBlock", 1, 1, a_ngram, s_repeat, slots_y, .expand = exp_ngramrepeat,
      .spec = "com.microsoft.NGramRepeatBlock"},

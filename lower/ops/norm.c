@@ -85,19 +85,30 @@ static const struct op_upgrade u_soft[] = {{12, up_joint}, {0}};
 static E centred(T x, X i, T mean, const bool *kept) {
     return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept)));
 }
-/* Mean and 1/sqrt(variance + epsilon), by two passes. */
-static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
+/* The mean, and the sum of the squares of what differs from it: two passes. *count: of how many, as a t. */
+static bool centred_squares(T x, const bool *kept, enum dtype t, T *mean, T *squares, E *count) {
     struct moments m = moments_of(x, kept);
     T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
     if (!s) return false;
     X a = axes(shape(s));
-    *mean = stage("mean", t, a, div_(at(s, a), cast(t, val(m.count))));
+    *count = cast(t, val(m.count));
+    *mean = stage("mean", t, a, div_(at(s, a), *count));
     m = moments_of(x, kept);
     E d = centred(x, m.from, *mean, kept);
-    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
-    X b = axes(shape(s));
-    *inv = stage("inv", t, b, div_(num(1), sqrt_(add(div_(at(q, b), cast(t, val(m.count))), num(epsilon)))));
-    return *mean && *inv;
+    *squares = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
+    return *mean && *squares;
+}
+/* 1/sqrt(squares / count + epsilon) */
+static T inverse_root(T squares, E count, double epsilon) {
+    X o = axes(shape(squares));
+    return stage("inv", dtype(squares), o, div_(num(1), sqrt_(add(div_(at(squares, o), count), num(epsilon)))));
+}
+/* Mean and 1/sqrt(variance + epsilon). */
+static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
+    T q;
+    E count;
+    if (!centred_squares(x, kept, t, mean, &q, &count)) return false;
+    return (*inv = inverse_root(q, count, epsilon)) != NULL;
 }
 static enum dtype stash(T x) {
     enum dtype t = has_attr("stash_type") ? type_attr("stash_type") : F32;
@@ -132,10 +143,7 @@ static void skip_norm(bool simplified) {
       mean = NULL, inv;
     bool kept[32];
     int r = rank(x);
-    if (r < 1) {
-        fail(E_RANK, "the input has no axis to normalise");
-        return;
-    }
+    if (fail_if(r < 1, E_RANK, "the input has no axis to normalise")) return;
     for (int k = 0; k < r; k++) kept[k] = k < r - 1;
     const T rows[] = {gamma, beta, bias};
     for (int k = 0; k < 3; k++)
@@ -150,9 +158,7 @@ static void skip_norm(bool simplified) {
     if (simplified) {
         struct moments m = moments_of(s, kept);
         T q = reduce("squares", acc(x), m.o, RED_SUM, m.r, mul(at(s, m.from), at(s, m.from)), NULL);
-        X o = axes(shape(q));
-        inv = stage("inv", acc(x), o,
-                    div_(num(1), sqrt_(add(div_(at(q, o), cast(acc(x), val(m.count))), num(float_attr("epsilon"))))));
+        inv = inverse_root(q, cast(acc(x), val(m.count)), float_attr("epsilon"));
     } else if (!statistics(s, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
     E v = mul(mul(mean ? centred(s, i, mean, kept) : at(s, i), at(inv, pick(i, kept))), at(gamma, list1(i.v[r - 1])));
     out(0, dtype(x), i, has(beta) ? add(v, at(beta, list1(i.v[r - 1]))) : v);
@@ -179,9 +185,8 @@ static void op_rmsnorm(void) {
     E v = cast(t, at(x, m.from));
     T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(v, v), NULL);
     if (!q) return;
-    X o = axes(shape(q)), i = axes(shape(x));
-    T inv =
-        stage("inv", t, o, div_(num(1), sqrt_(add(div_(at(q, o), cast(t, val(m.count))), num(float_attr("epsilon"))))));
+    T inv = inverse_root(q, cast(t, val(m.count)), float_attr("epsilon"));
+    X i = axes(shape(x));
     out(0, dtype(x), i,
         mul(cast(dtype(x), mul(cast(t, at(x, i)), at(inv, pick(i, kept)))), at(scale, bcast(scale, i))));
     if (n_out() > 1) out_kept(1, inv, shape(x), a);
@@ -193,19 +198,14 @@ static bool batch_statistics(T x, int ch, T *mean, T *var) {
     bool kept[32];
     enum dtype t = acc(x);
     for (int k = 0; k < rank(x); k++) kept[k] = k == ch;
-    struct moments m = moments_of(x, kept);
-    T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
-    if (!s) return false;
-    X a = axes(shape(s)), b = axes(shape(s));
-    T mu = stage("mean", t, a, div_(at(s, a), cast(t, val(m.count))));
-    m = moments_of(x, kept);
-    E d = centred(x, m.from, mu, kept);
-    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
-    if (!q) return false;
-    T v = stage("variance", t, b, div_(at(q, b), cast(t, val(m.count))));
+    E count;
+    T mu, q;
+    if (!centred_squares(x, kept, t, &mu, &q, &count)) return false;
+    X b = axes(shape(q));
+    T v = stage("variance", t, b, div_(at(q, b), count));
     T now[] = {mu, v}, running[] = {*mean, *var};
     for (int k = 0; k < 2; k++) {
-        X o = axes(shape(s));
+        X o = axes(shape(mu));
         double keep = float_attr("momentum");
         E old = cast(t, at(running[k], list1(wrap_index(o.v[0], dim(running[k], 0)))));
         if (n_out() > 1) out(k + 1, dtype(running[k]), o, add(mul(old, num(keep)), mul(at(now[k], o), num(1 - keep))));
@@ -214,10 +214,7 @@ static bool batch_statistics(T x, int ch, T *mean, T *var) {
 }
 static void op_batchnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean = in(3), var = in(4);
-    if (rank(x) < 1) {
-        fail(E_RANK, "BatchNormalization needs an input with axes");
-        return;
-    }
+    if (fail_if(rank(x) < 1, E_RANK, "BatchNormalization needs an input with axes")) return;
     X i = axes(shape(x));
     int ch = rank(x) > 1;
     E c = i.v[ch];
@@ -255,10 +252,8 @@ static void require_per_channel(T x) { /* scale and bias */
 static void op_instancenorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     bool kept[32];
-    if (rank(x) < 3) {
-        fail(E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x));
+    if (fail_if(rank(x) < 3, E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x)))
         return;
-    }
     require_per_channel(x);
     for (int k = 0; k < rank(x); k++) kept[k] = k < 2;
     if (!statistics(x, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
@@ -269,10 +264,9 @@ static void op_groupnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     int64_t groups = int_attr("num_groups");
     enum dtype t = stash(x);
-    if (rank(x) < 2 || groups < 1) {
-        fail(E_SHAPE, "GroupNormalization needs a channel axis and a positive number of groups");
+    if (fail_if(rank(x) < 2 || groups < 1, E_SHAPE,
+                "GroupNormalization needs a channel axis and a positive number of groups"))
         return;
-    }
     X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
     require(multiple_of(dim(x, 1), idx(groups)), "the number of channels is no multiple of the groups");
     require_per_channel(x);
@@ -329,29 +323,22 @@ static void op_mvn(void) {
     out(0, dtype(x), i, div_(centred(x, i, mean, kept), add(div_(num(1), at(inv, pick(i, kept))), num(1e-9))));
 }
 
-#define EPS                                                                                                            \
-    { .name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f }
-static const struct op_attr a_soft[] = {
-    {.name = "axis", .kind = AT_INT, .i = -1}, {.name = "joint", .kind = AT_INT}, {0}};
-static const struct op_attr a_layer[] = {{.name = "axis", .kind = AT_INT, .i = -1},
-                                         EPS,
-                                         {.name = "stash_type", .kind = AT_INT, .i = 1},
+static const struct op_attr a_soft[] = {A_INT("axis", .i = -1), A_INT("joint"), {0}};
+static const struct op_attr a_layer[] = {A_INT("axis", .i = -1),
+                                         A_FLOAT("epsilon", .f = 1e-5f),
+                                         A_INT("stash_type", .i = 1),
                                          {0}},
-                            a_eps[] = {EPS, {0}};
-static const struct op_attr a_skip[] = {{.name = "epsilon", .kind = AT_FLOAT, .f = 1e-12f}, {0}};
+                            a_eps[] = {A_FLOAT("epsilon", .f = 1e-5f), {0}};
+static const struct op_attr a_skip[] = {A_FLOAT("epsilon", .f = 1e-12f), {0}};
 static const struct op_attr a_batch[] = {
-    EPS, {.name = "momentum", .kind = AT_FLOAT, .f = 0.9f}, {.name = "training_mode", .kind = AT_INT}, {0}};
-static const struct op_attr a_group[] = {EPS,
-                                         {.name = "num_groups", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "stash_type", .kind = AT_INT, .i = 1},
-                                         {.name = "per_group", .kind = AT_INT},
+    A_FLOAT("epsilon", .f = 1e-5f), A_FLOAT("momentum", .f = 0.9f), A_INT("training_mode"), {0}};
+static const struct op_attr a_group[] = {A_FLOAT("epsilon", .f = 1e-5f),
+                                         A_INT("num_groups", .flags = A_REQUIRED),
+                                         A_INT("stash_type", .i = 1),
+                                         A_INT("per_group"),
                                          {0}};
-static const struct op_attr a_lp[] = {{.name = "axis", .kind = AT_INT, .i = -1},
-                                      {.name = "p", .kind = AT_INT, .i = 2},
-                                      {0}},
-                            a_mvn[] = {{.name = "axes", .kind = AT_INTS}, {0}};
-static const struct op_slot s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
-                            s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_attr a_lp[] = {A_INT("axis", .i = -1), A_INT("p", .i = 2), {0}}, a_mvn[] = {A_INTS("axes"), {0}};
+static const struct op_slot s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_batch[] = {{"X", TS_FLOAT, 0},          {"scale", TS_FLOAT, 0},     {"B", TS_FLOAT, 0},
                                          {"input_mean", TS_FLOAT, 0}, {"input_var", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_skip[] = {{"input", TS_FLOAT, 0},       {"skip", TS_FLOAT, 0},
@@ -364,7 +351,7 @@ static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0},
                                          {0}};
 #define SOFT(name, fn)                                                                                                 \
     {                                                                                                                  \
-        "", name, 13, 1, a_soft, s_flt, slots_y,                                                                       \
+        "", name, 13, 1, a_soft, slots_float, slots_y,                                                                 \
             .define = fn, .upgrades = u_soft,                                                                          \
             .spec = name "-13; joint marks the older form, over all axes from `axis` on", .axes = {                    \
                 AXES_ATTR,                                                                                             \
@@ -386,9 +373,9 @@ const struct op ops_norm[] = {
      .spec = "InstanceNormalization-22"},
     {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,
      .spec = "GroupNormalization-21; per_group marks the form of 18"},
-    {"", "LpNormalization", 22, 1, a_lp, s_flt, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22",
+    {"", "LpNormalization", 22, 1, a_lp, slots_float, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22",
      .axes = {AXES_ATTR, .reduces = true}},
-    {"", "MeanVarianceNormalization", 13, 9, a_mvn, s_flt, slots_y, .define = op_mvn,
+    {"", "MeanVarianceNormalization", 13, 9, a_mvn, slots_float, slots_y, .define = op_mvn,
      .spec = "MeanVarianceNormalization-13"},
     {"com.microsoft", "SkipLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiplayernorm,
      .spec = "com.microsoft.SkipLayerNormalization"},

@@ -23,9 +23,16 @@ const struct op_slot slots_many[] = {{"data", TS_ANY, VARIADIC}, {0}};
 const struct op_slot slots_y[] = {{"Y", TS_ANY, 0}, {0}};
 const struct op_slot slots_ys[] = {{"Y", TS_ANY, VARIADIC}, {0}};
 const struct op_slot slots_xi[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, OPTIONAL}, {0}};
+const struct op_slot slots_float[] = {{"X", TS_FLOAT, 0}, {0}};
+const struct op_slot slots_num[] = {{"X", TS_NUM, 0}, {0}};
+const struct op_slot slots_text[] = {{"X", TSET(STR), 0}, {0}};
+const struct op_slot slots_ab_num[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}};
+const struct op_slot slots_f32[] = {{"x", TSET(F32), 0}, {0}};
+const struct op_slot slots_gather[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {0}};
+const struct op_slot slots_parts[] = {{"X", TS_ANY, VARIADIC}, {0}};
 const struct op_attr attrs_none[] = {{0}};
-const struct op_attr attrs_axis0[] = {{.name = "axis", .kind = AT_INT}, {0}};
-const struct op_attr attrs_axis_last[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {0}};
+const struct op_attr attrs_axis0[] = {A_INT("axis"), {0}};
+const struct op_attr attrs_axis_last[] = {A_INT("axis", .i = -1), {0}};
 
 /* ---- definitions */
 X zeros(int n) {

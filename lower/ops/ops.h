@@ -73,6 +73,8 @@ OP_FAMILIES(F)
 
 /* Slots of the common signatures. */
 extern const struct op_slot slots_x[], slots_real[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];
+extern const struct op_slot slots_float[], slots_num[], slots_text[], slots_ab_num[], slots_f32[], slots_gather[],
+    slots_parts[];
 extern const struct op_attr attrs_none[], attrs_axis0[], attrs_axis_last[];
 
 /* ---- definitions */

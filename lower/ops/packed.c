@@ -12,11 +12,7 @@ typedef struct value *V;
 /* ---- nodes in front of `at` */
 static V ints(struct node *at, const int64_t *v, int n) { return up_const_i64(at, v, n); }
 static V one(struct node *at, int64_t v) { return ints(at, &v, 1); }
-static V number(struct node *at, int64_t v) {
-    struct tensor *t = tensor_new(&at->in->graph->ctx->arena, I64, NULL, 0);
-    tensor_set_i(t, 0, v);
-    return graph_const(at->in->graph, "", t);
-}
+static V number(struct node *at, int64_t v) { return graph_scalar(at->in->graph, I64, v); }
 static struct node *made(struct node *at, const char *domain, const char *op, const V *ins, int n, int outs) {
     struct node *r = node_new(at->in, at, domain, op, (struct value **)(uintptr_t)ins, n, outs);
     r->origin = at->origin, r->name = at->name;

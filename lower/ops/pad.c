@@ -39,17 +39,13 @@ static void op_pad(void) {
     bool open = has(ax) && open_length(ax); /* behind the end of both lists nothing is padded */
     int r = rank(x), n = has(ax) && !open ? count_of(ax) : r;
     if (n < 0 || (!open && !has_length(pads, 2 * n, "pads"))) return;
-    if (open && rank(pads) != 1) {
-        fail(E_RANK, "pads: rank %d, not 1", rank(pads));
-        return;
-    }
+    if (fail_if(open && rank(pads) != 1, E_RANK, "pads: rank %d, not 1", rank(pads))) return;
     E count = open ? dim(ax, 0) : idx(n);
     if (open)
         require(and_(le(count, idx(r)), eq(dim(pads, 0), mul(count, idx(2)))), "axes and pads do not fit each other");
-    if (!constant && !reflect && !edge && !wrap) {
-        fail(E_ATTR, "attribute \"mode\" must be constant, reflect, edge or wrap");
+    if (fail_if(!constant && !reflect && !edge && !wrap, E_ATTR,
+                "attribute \"mode\" must be constant, reflect, edge or wrap"))
         return;
-    }
     E before[32], after[32];
     for (int k = 0; k < r; k++) before[k] = after[k] = idx(0);
     for (int j = 0; j < n; j++) {
@@ -115,7 +111,7 @@ static void up_pad(struct node *n) {
     node_drop_attr(n, "value");
 }
 static const struct op_upgrade u_pad[] = {{10, up_pad}, {0}};
-static const struct op_attr a_pad[] = {{.name = "mode", .kind = AT_STRING, .s = "constant"}, {0}};
+static const struct op_attr a_pad[] = {A_STRING("mode", .s = "constant"), {0}};
 static const struct op_slot s_pad[] = {{"data", TS_ANY, 0},
                                        {"pads", TSET(I64), 0},
                                        {"constant_value", TS_ANY, OPTIONAL},

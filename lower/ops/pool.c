@@ -78,10 +78,8 @@ struct global {
     X o, r, from;
 };
 static bool global_of(struct global *g, T x) {
-    if (rank(x) < 2) {
-        fail(E_RANK, "a pool needs batch and channel axes; the input has rank %d", rank(x));
+    if (fail_if(rank(x) < 2, E_RANK, "a pool needs batch and channel axes; the input has rank %d", rank(x)))
         return false;
-    }
     X ones = list0(), spatial = sub_list(shape(x), 2, rank(x));
     for (int k = 0; k < spatial.n; k++) ones = push(ones, idx(1));
     g->o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), ones), "n c");
@@ -112,10 +110,9 @@ static void op_globallp(void) {
 static void op_lrn(void) {
     T x = in(0);
     int64_t size = int_attr("size");
-    if (rank(x) < 2 || size < 1 || size > INT32_MAX) {
-        fail(E_SHAPE, "LRN needs a channel axis and a positive size below 2^31");
+    if (fail_if(rank(x) < 2 || size < 1 || size > INT32_MAX, E_SHAPE,
+                "LRN needs a channel axis and a positive size below 2^31"))
         return;
-    }
     X i = window_axes(shape(x), "n c");
     E r = raxis(idx(size), "k"), v = at_or(x, put(i, 1, sub(add(i.v[1], r), idx((size - 1) / 2))), num(0));
     T s = reduce("squares", acc(x), i, RED_SUM, list1(r), mul(v, v), NULL);
@@ -127,32 +124,27 @@ static void op_lrn(void) {
     out(0, dtype(x), i, div_(at(x, i), scale));
 }
 
-#define WINDOW_ATTRS                                                                                                   \
-    {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},                                                            \
-        {.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED}, {.name = "strides", .kind = AT_INTS},          \
-        {.name = "dilations", .kind = AT_INTS}, {.name = "pads", .kind = AT_INTS}, {                                   \
-        .name = "ceil_mode", .kind = AT_INT                                                                            \
-    }
-static const struct op_attr a_max[] = {WINDOW_ATTRS, {.name = "storage_order", .kind = AT_INT}, {0}},
-                            a_avg[] = {WINDOW_ATTRS, {.name = "count_include_pad", .kind = AT_INT}, {0}};
-static const struct op_attr a_lp[] = {WINDOW_ATTRS, {.name = "p", .kind = AT_INT, .i = 2}, {0}},
-                            a_glp[] = {{.name = "p", .kind = AT_INT, .i = 2}, {0}};
-static const struct op_attr a_lrn[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 0.0001f},
-                                       {.name = "beta", .kind = AT_FLOAT, .f = 0.75f},
-                                       {.name = "bias", .kind = AT_FLOAT, .f = 1},
-                                       {.name = "size", .kind = AT_INT, .flags = A_REQUIRED},
+#define POOL_ATTRS                                                                                                     \
+    A_STRING("auto_pad", .s = "NOTSET"), A_INTS("kernel_shape", .flags = A_REQUIRED), A_INTS("strides"),               \
+        A_INTS("dilations"), A_INTS("pads"), A_INT("ceil_mode")
+static const struct op_attr a_max[] = {POOL_ATTRS, A_INT("storage_order"), {0}},
+                            a_avg[] = {POOL_ATTRS, A_INT("count_include_pad"), {0}};
+static const struct op_attr a_lp[] = {POOL_ATTRS, A_INT("p", .i = 2), {0}}, a_glp[] = {A_INT("p", .i = 2), {0}};
+static const struct op_attr a_lrn[] = {A_FLOAT("alpha", .f = 0.0001f),
+                                       A_FLOAT("beta", .f = 0.75f),
+                                       A_FLOAT("bias", .f = 1),
+                                       A_INT("size", .flags = A_REQUIRED),
                                        {0}};
-static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8) | TSET(I16), 0}, {0}},
-                            s_flt[] = {{"X", TS_FLOAT, 0}, {0}};
+static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8) | TSET(I16), 0}, {0}};
 static const struct op_slot s_indices[] = {{"Y", TS_ANY, 0}, {"Indices", TSET(I64), OPTIONAL}, {0}};
 const struct op ops_pool[] = {
     {"", "MaxPool", 22, 1, a_max, s_max, s_indices, .define = op_maxpool, .spec = "MaxPool-22", .flags = OP_PICKS},
-    {"", "AveragePool", 22, 1, a_avg, s_flt, slots_y, .define = op_averagepool, .spec = "AveragePool-22"},
-    {"", "LpPool", 22, 2, a_lp, s_flt, slots_y, .define = op_lppool, .spec = "LpPool-22"},
-    {"", "GlobalMaxPool", 22, 1, attrs_none, s_flt, slots_y, .define = op_globalmax, .spec = "GlobalMaxPool-22"},
-    {"", "GlobalAveragePool", 22, 1, attrs_none, s_flt, slots_y, .define = op_globalaverage,
+    {"", "AveragePool", 22, 1, a_avg, slots_float, slots_y, .define = op_averagepool, .spec = "AveragePool-22"},
+    {"", "LpPool", 22, 2, a_lp, slots_float, slots_y, .define = op_lppool, .spec = "LpPool-22"},
+    {"", "GlobalMaxPool", 22, 1, attrs_none, slots_float, slots_y, .define = op_globalmax, .spec = "GlobalMaxPool-22"},
+    {"", "GlobalAveragePool", 22, 1, attrs_none, slots_float, slots_y, .define = op_globalaverage,
      .spec = "GlobalAveragePool-22"},
-    {"", "GlobalLpPool", 22, 2, a_glp, s_flt, slots_y, .define = op_globallp, .spec = "GlobalLpPool-22"},
-    {"", "LRN", 13, 1, a_lrn, s_flt, slots_y, .define = op_lrn, .spec = "LRN-13"},
+    {"", "GlobalLpPool", 22, 2, a_glp, slots_float, slots_y, .define = op_globallp, .spec = "GlobalLpPool-22"},
+    {"", "LRN", 13, 1, a_lrn, slots_float, slots_y, .define = op_lrn, .spec = "LRN-13"},
     {0},
 };

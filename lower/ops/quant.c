@@ -76,19 +76,16 @@ static const struct op_slot s_quant[] = {
     {"x", TS_FLOAT | TSET(I32), 0}, {"y_scale", TS_FLOAT | TSET(I32), 0}, {"y_zero_point", TS_ANY, OPTIONAL}, {0}};
 static const struct op_slot s_dequant[] = {
     {"x", TS_INT | TS_F8 | TS_SUB, 0}, {"x_scale", TS_FLOAT, 0}, {"x_zero_point", TS_ANY, OPTIONAL}, {0}};
-static const struct op_slot s_dynamic[] = {{"x", TSET(F32), 0}, {0}},
-                            s_dynamic_out[] = {
-                                {"y", TS_ANY, 0}, {"y_scale", TS_ANY, 0}, {"y_zero_point", TS_ANY, 0}, {0}};
-static const struct op_attr a_quant[] = {
-    {.name = "axis", .kind = AT_INT, .i = 1}, {.name = "block_size", .kind = AT_INT},
-    {.name = "output_dtype", .kind = AT_INT}, {.name = "saturate", .kind = AT_INT, .i = 1},
-    {.name = "precision", .kind = AT_INT},    {0}};
+static const struct op_slot s_dynamic_out[] = {
+    {"y", TS_ANY, 0}, {"y_scale", TS_ANY, 0}, {"y_zero_point", TS_ANY, 0}, {0}};
+static const struct op_attr a_quant[] = {A_INT("axis", .i = 1),     A_INT("block_size"), A_INT("output_dtype"),
+                                         A_INT("saturate", .i = 1), A_INT("precision"),  {0}};
 const struct op ops_quant[] = {
     {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize,
      .spec = "QuantizeLinear-25; computed in f32", .flags = OP_QUANTIZES, .axes = {AXES_ATTR}},
     {"", "DequantizeLinear", 25, 10, a_quant, s_dequant, slots_y, .define = op_dequantize,
      .spec = "DequantizeLinear-25", .flags = OP_DEQUANTIZES, .axes = {AXES_ATTR}},
-    {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize,
+    {"", "DynamicQuantizeLinear", 11, 11, attrs_none, slots_f32, s_dynamic_out, .define = op_dynamicquantize,
      .spec = "DynamicQuantizeLinear-11; scale 1 when all is 0"},
     {"com.microsoft", "QuantizeLinear", 1, 1, a_quant, s_quant, slots_y, .define = op_quantize,
      .spec = "com.microsoft.QuantizeLinear, the older form of QuantizeLinear for 16 and 4 bits", .flags = OP_QUANTIZES},

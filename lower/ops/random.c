@@ -19,13 +19,11 @@ static uint32_t node_key(void) {
 }
 static bool once_in_a_run(void) {
     for (const struct node *n = def_node()->in->owner; n; n = n->in->owner)
-        if (strcmp(n->op_type, "If")) {
-            fail(E_OP,
-                 "%s in the body of %s would give the same numbers in each pass; make them outside, as an input of "
-                 "the body",
-                 def_node()->op_type, n->op_type);
+        if (fail_if(strcmp(n->op_type, "If"), E_OP,
+                    "%s in the body of %s would give the same numbers in each pass; make them outside, as an input of "
+                    "the body",
+                    def_node()->op_type, n->op_type))
             return false;
-        }
     return true;
 }
 static E bits_of(E counter) { return fn2("philox", cast(U64, val(counter)), typed(U64, node_key())); }
@@ -57,10 +55,9 @@ static void fill(E (*number)(E), double scale, double shift) {
     T like = in(0);
     enum dtype t = type_attr("dtype");
     if (t == NONE) t = has(like) ? dtype(like) : F32;
-    if (!(TSET(t) & TS_FLOAT)) {
-        fail(E_TYPE, "%s gives floating-point numbers, not %s", def_node()->op_type, dtype_name(t));
+    if (fail_if(!(TSET(t) & TS_FLOAT), E_TYPE, "%s gives floating-point numbers, not %s", def_node()->op_type,
+                dtype_name(t)))
         return;
-    }
     X d = has(like) ? shape(like) : shape_of_attr();
     if (!once_in_a_run()) return;
     X i = axes(d);
@@ -76,10 +73,7 @@ static void op_bernoulli(void) {
     enum dtype t = type_attr("dtype");
     if (t == NONE) t = dtype(p);
     if (!once_in_a_run()) return;
-    if (t == STR) {
-        fail(E_TYPE, "Bernoulli cannot make strings");
-        return;
-    }
+    if (fail_if(t == STR, E_TYPE, "Bernoulli cannot make strings")) return;
     X i = axes(shape(p));
     E one = lt(cast(acc(p), uniform(flatten_index(i, shape(p)))), cast(acc(p), at(p, i)));
     out(0, t, i, sel(one, typed(dtype_value(t), 1), typed(dtype_value(t), 0)));
@@ -95,10 +89,9 @@ static void op_multinomial(void) {
     enum dtype t = type_attr("dtype");
     int64_t n = int_attr("sample_size");
     if (t == NONE) t = I32;
-    if (rank(x) != 2 || n < 0 || n > DIM_MAX || (t != I32 && t != I64)) {
-        fail(E_ATTR, "Multinomial takes a matrix, and gives a number of samples that is not negative, of i32 or i64");
+    if (fail_if(rank(x) != 2 || n < 0 || n > DIM_MAX || (t != I32 && t != I64), E_ATTR,
+                "Multinomial takes a matrix, and gives a number of samples that is not negative, of i32 or i64"))
         return;
-    }
     if (!once_in_a_run()) return;
     require(lt(idx(0), dim(x, 1)), "there are no classes to choose from");
     X i = axes_named(list2(dim(x, 0), idx(n)), "n s");
@@ -114,20 +107,15 @@ static void op_multinomial(void) {
     out(0, t, i, cast(dtype_value(t), at(first, i)));
 }
 
-#define SEED                                                                                                           \
-    { .name = "seed", .kind = AT_FLOAT }
-#define DTYPE                                                                                                          \
-    { .name = "dtype", .kind = AT_INT }
-#define SHAPE                                                                                                          \
-    { .name = "shape", .kind = AT_INTS, .flags = A_REQUIRED }
-#define NUMBER(n, v)                                                                                                   \
-    { .name = n, .kind = AT_FLOAT, .f = v }
-static const struct op_attr a_uniform[] = {DTYPE, NUMBER("high", 1), NUMBER("low", 0), SEED, SHAPE, {0}};
-static const struct op_attr a_uniform_like[] = {DTYPE, NUMBER("high", 1), NUMBER("low", 0), SEED, {0}};
-static const struct op_attr a_normal[] = {DTYPE, NUMBER("mean", 0), NUMBER("scale", 1), SEED, SHAPE, {0}};
-static const struct op_attr a_normal_like[] = {DTYPE, NUMBER("mean", 0), NUMBER("scale", 1), SEED, {0}};
+#define SEED  A_FLOAT("seed")
+#define DTYPE A_INT("dtype")
+#define SHAPE A_INTS("shape", .flags = A_REQUIRED)
+static const struct op_attr a_uniform[] = {DTYPE, A_FLOAT("high", .f = 1), A_FLOAT("low"), SEED, SHAPE, {0}};
+static const struct op_attr a_uniform_like[] = {DTYPE, A_FLOAT("high", .f = 1), A_FLOAT("low"), SEED, {0}};
+static const struct op_attr a_normal[] = {DTYPE, A_FLOAT("mean"), A_FLOAT("scale", .f = 1), SEED, SHAPE, {0}};
+static const struct op_attr a_normal_like[] = {DTYPE, A_FLOAT("mean"), A_FLOAT("scale", .f = 1), SEED, {0}};
 static const struct op_attr a_bernoulli[] = {DTYPE, SEED, {0}};
-static const struct op_attr a_multinomial[] = {DTYPE, {.name = "sample_size", .kind = AT_INT, .i = 1}, SEED, {0}};
+static const struct op_attr a_multinomial[] = {DTYPE, A_INT("sample_size", .i = 1), SEED, {0}};
 static const struct op_slot s_none[] = {{0}}, s_float[] = {{"input", TS_FLOAT, 0}, {0}};
 #define RANDOM(op, first, attrs, ins, fn)                                                                              \
     { "", op, 22, first, attrs, ins, slots_y, .define = fn, .spec = op "-22", .flags = OP_RANDOM }

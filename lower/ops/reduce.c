@@ -146,12 +146,8 @@ static void op_argmin(void) { arg(RED_MIN); }
 /* The axes were an attribute before opset 18 (ReduceSum: 13). */
 static void up_axes(struct node *n) { up_attr_to_input(n, "axes", 1); }
 static const struct op_upgrade u_axes[] = {{17, up_axes}, {0}}, u_sum_axes[] = {{12, up_axes}, {0}};
-static const struct op_attr a_reduce[] = {
-    {.name = "keepdims", .kind = AT_INT, .i = 1}, {.name = "noop_with_empty_axes", .kind = AT_INT}, {0}};
-static const struct op_attr a_arg[] = {{.name = "axis", .kind = AT_INT},
-                                       {.name = "keepdims", .kind = AT_INT, .i = 1},
-                                       {.name = "select_last_index", .kind = AT_INT},
-                                       {0}};
+static const struct op_attr a_reduce[] = {A_INT("keepdims", .i = 1), A_INT("noop_with_empty_axes"), {0}};
+static const struct op_attr a_arg[] = {A_INT("axis"), A_INT("keepdims", .i = 1), A_INT("select_last_index"), {0}};
 static const struct op_slot s_reduce[] = {{"data", TS_NUM | TSET(BOOL), 0}, {"axes", TSET(I64), OPTIONAL}, {0}},
                             s_num[] = {{"data", TS_NUM, 0}, {0}};
 #define ROW(name, fn)                                                                                                  \

@@ -127,21 +127,21 @@ static void op_tokenizer(void) {
     arena_free(&a);
 }
 
-static const struct op_slot s_x[] = {{"X", TSET(STR), 0}, {0}}, s_y[] = {{"Y", TSET(BOOL), 0}, {0}};
-static const struct op_attr a_match[] = {{.name = "pattern", .kind = AT_STRING}, {0}};
+static const struct op_slot s_y[] = {{"Y", TSET(BOOL), 0}, {0}};
+static const struct op_attr a_match[] = {A_STRING("pattern"), {0}};
 
-static const struct op_slot s_texts[] = {{"X", TSET(STR), 0}, {0}}, s_tokens[] = {{"Y", TSET(STR), 0}, {0}};
-static const struct op_attr a_tokenizer[] = {{.name = "mark", .kind = AT_INT, .flags = A_REQUIRED},
-                                             {.name = "mincharnum", .kind = AT_INT, .flags = A_REQUIRED},
-                                             {.name = "pad_value", .kind = AT_STRING, .flags = A_REQUIRED},
-                                             {.name = "separators", .kind = AT_STRINGS},
-                                             {.name = "tokenexp", .kind = AT_STRING},
+static const struct op_slot s_tokens[] = {{"Y", TSET(STR), 0}, {0}};
+static const struct op_attr a_tokenizer[] = {A_INT("mark", .flags = A_REQUIRED),
+                                             A_INT("mincharnum", .flags = A_REQUIRED),
+                                             A_STRING("pad_value", .flags = A_REQUIRED),
+                                             A_STRINGS("separators"),
+                                             A_STRING("tokenexp"),
                                              {0}};
 
 const struct op ops_regex[] = {
-    {"", "RegexFullMatch", 20, 20, a_match, s_x, s_y, .define = op_match,
+    {"", "RegexFullMatch", 20, 20, a_match, slots_text, s_y, .define = op_match,
      .spec = "RegexFullMatch-20; RE2's syntax with Unicode 14, without \\C; bytes that are no UTF-8 match nothing"},
-    {"com.microsoft", "Tokenizer", 1, 1, a_tokenizer, s_texts, s_tokens, .define = op_tokenizer,
+    {"com.microsoft", "Tokenizer", 1, 1, a_tokenizer, slots_text, s_tokens, .define = op_tokenizer,
      .spec = "Tokenizer of ONNX Runtime with tokenexp, or with one empty separator (each character); other separators "
              "are refused"},
     {0},

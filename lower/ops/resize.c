@@ -353,10 +353,10 @@ static void up_upsample(struct node *n) { /* the scales were an attribute */
 static const struct op_upgrade u_upsample[] = {{8, up_upsample}, {0}};
 static void op_upsample(void) {
     const char *mode = str_attr("mode");
-    struct attr attrs[] = {attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode),
-                           attr_str("coordinate_transformation_mode", "asymmetric"),
-                           attr_str("nearest_mode", "simple")};
-    gout(0, n_op("Resize", 0, (const V[]){gin(0), NULL, gin(1)}, 3, attrs, 3));
+    gout(0, N_WITH("Resize",
+                   ATTRS(attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode),
+                         attr_str("coordinate_transformation_mode", "asymmetric"), attr_str("nearest_mode", "simple")),
+                   gin(0), NULL, gin(1)));
 }
 
 static const struct op_slot s_resize[] = {{"X", TS_NUM, 0},
@@ -365,18 +365,17 @@ static const struct op_slot s_resize[] = {{"X", TS_NUM, 0},
                                           {"sizes", TSET(I64), OPTIONAL},
                                           {0}};
 static const struct op_slot s_upsample[] = {{"X", TS_NUM, 0}, {"scales", TSET(F32), 0}, {0}};
-static const struct op_attr a_resize[] = {
-    {.name = "antialias", .kind = AT_INT},
-    {.name = "axes", .kind = AT_INTS},
-    {.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"},
-    {.name = "cubic_coeff_a", .kind = AT_FLOAT, .f = -0.75f},
-    {.name = "exclude_outside", .kind = AT_INT},
-    {.name = "extrapolation_value", .kind = AT_FLOAT},
-    {.name = "keep_aspect_ratio_policy", .kind = AT_STRING, .s = "stretch"},
-    {.name = "mode", .kind = AT_STRING, .s = "nearest"},
-    {.name = "nearest_mode", .kind = AT_STRING, .s = "round_prefer_floor"},
-    {0}};
-static const struct op_attr a_upsample[] = {{.name = "mode", .kind = AT_STRING, .s = "nearest"}, {0}};
+static const struct op_attr a_resize[] = {A_INT("antialias"),
+                                          A_INTS("axes"),
+                                          A_STRING("coordinate_transformation_mode", .s = "half_pixel"),
+                                          A_FLOAT("cubic_coeff_a", .f = -0.75f),
+                                          A_INT("exclude_outside"),
+                                          A_FLOAT("extrapolation_value"),
+                                          A_STRING("keep_aspect_ratio_policy", .s = "stretch"),
+                                          A_STRING("mode", .s = "nearest"),
+                                          A_STRING("nearest_mode", .s = "round_prefer_floor"),
+                                          {0}};
+static const struct op_attr a_upsample[] = {A_STRING("mode", .s = "nearest"), {0}};
 const struct op ops_resize[] = {
     {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
      .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; nearest before opset 11 rounds as there",

@@ -37,11 +37,7 @@ static struct node *make(struct place p, const char *in_domain, const char *op_t
 static struct place here(void) { return (struct place){def_node()->in, def_node()}; }
 static struct graph *graph(void) { return def_node()->in->graph; }
 static struct arena *arena(void) { return &graph()->ctx->arena; }
-static V scalar_i64(int64_t v) {
-    struct tensor *t = tensor_new(arena(), I64, NULL, 0);
-    tensor_set_i(t, 0, v);
-    return graph_const(graph(), "", t);
-}
+static V scalar_i64(int64_t v) { return graph_scalar(graph(), I64, v); }
 static V transposed(V x, const int64_t *perm, int n) {
     struct node *t = NODE(here(), "", "Transpose", x);
     node_set_attr(t, attr_ints("perm", perm, n));
@@ -290,8 +286,7 @@ static V as_i64(struct place p, V v) {
 static V zero_f32(void) { return graph_const(graph(), "", tensor_new(arena(), F32, NULL, 0)); }
 /* v where each sequence is at least so many steps long, else 0; v: [B,H]. */
 static V of_length(struct place p, V v, V lens, V least) {
-    static const int64_t last = 1;
-    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), n_const_i64(&last, 1));
+    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), N_INTS(1));
     return VALUE(p, "", "Where", VALUE(p, "", "LessOrEqual", least, column), v, zero_f32());
 }
 static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
@@ -381,7 +376,7 @@ static bool is_absent(const struct rnn *r, V given, bool batch_first) {
 static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
     if (!is_absent(r, given, batch_first)) {
         if (batch_first) given = transposed(given, (int64_t[]){1, 0, 2}, 3);
-        if (r->ndirs == 1) return VALUE(here(), "", "Squeeze", given, n_const_i64((int64_t[]){0}, 1));
+        if (r->ndirs == 1) return VALUE(here(), "", "Squeeze", given, N_INTS(0));
         return VALUE(here(), "", "Gather", given, scalar_i64(dir));
     }
     int64_t batch = settled() ? own(gin(0), batch_first ? 0 : 1) : -1;
@@ -394,7 +389,7 @@ static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
     return n->outs.v[0];
 }
 static V joined(V a, V b, int axis) { /* directions become an axis */
-    V ax = n_const_i64((int64_t[]){axis}, 1);
+    V ax = N_INTS(axis);
     b = VALUE(here(), "", "Unsqueeze", b, ax);
     if (!a) return b;
     struct node *n = NODE(here(), "", "Concat", a, b);
@@ -410,10 +405,8 @@ static V inputs_product(V x, V w, V scale, V zero) {
 }
 /* x with 0 in the steps that no sequence has: one scale for all inputs must not depend on them. */
 static V without_padding(V x, V lens) {
-    static const int64_t inner[] = {1, 2};
     V steps = VALUE(here(), domain, "RecurrentSteps", x), longest = VALUE(here(), "", "ReduceMax", lens);
-    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, n_const_i64(inner, 2)),
-                   as_i64(here(), longest));
+    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, N_INTS(1, 2)), as_i64(here(), longest));
     return VALUE(here(), "", "Where", used, x, zero_f32());
 }
 /* [T,B,..]: each sequence turned round in its own length. */
@@ -428,7 +421,7 @@ static V of_direction(V v, int dir) { return VALUE(here(), "", "Gather", v, scal
 static V by_steps(const struct rnn *r, V xw, int64_t columns) { /* [T,B,columns] */
     struct node *dims = NODE(here(), "", "Shape", r->x);
     node_set_attr(dims, attr_int("end", 2));
-    struct node *all = NODE(here(), "", "Concat", dims->outs.v[0], n_const_i64(&columns, 1));
+    struct node *all = NODE(here(), "", "Concat", dims->outs.v[0], N_INTS(columns));
     node_set_attr(all, attr_int("axis", 0));
     struct node *steps = NODE(here(), "", "Reshape", xw, all->outs.v[0]);
     node_set_attr(steps, attr_int("allowzero", 1));
@@ -456,7 +449,7 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     struct step_out s;
     if (r->single) {
         s = build_step(r, here(), dir, xw, h0, c, scalar_i64(0), use, r2);
-        s.y = VALUE(here(), "", "Unsqueeze", s.y, n_const_i64((int64_t[]){0}, 1));
+        s.y = VALUE(here(), "", "Unsqueeze", s.y, N_INTS(0));
     } else s = scan_steps(r, dir, reverse && !turn, by_steps(r, xw, all), h0, c, use, r2);
     if (turn && s.y) s.y = turned_round(s.y, r->lens);
     if (r->quantised && r->lens) { /* the state of an empty sequence is 0 */
@@ -495,24 +488,17 @@ static void recurrent(enum kind kind, bool quantised) {
     const char *dir = str_attr("direction");
     bool two = !strcmp(dir, "bidirectional"), reverse = !strcmp(dir, "reverse"), batch_first = int_attr("layout");
     struct rnn r = {.kind = kind, .ndirs = two ? 2 : 1, .x = gin(0), .lens = gin(4), .quantised = quantised};
-    if (!two && !reverse && strcmp(dir, "forward")) {
-        fail(E_ATTR, "attribute \"direction\" must be forward, reverse or bidirectional");
+    if (fail_if(!two && !reverse && strcmp(dir, "forward"), E_ATTR,
+                "attribute \"direction\" must be forward, reverse or bidirectional"))
         return;
-    }
-    if (r.x->type.rank != 3 || gin(2)->type.rank != 3) {
-        fail(E_RANK, "X and R must have rank 3");
-        return;
-    }
+    if (fail_if(r.x->type.rank != 3 || gin(2)->type.rank != 3, E_RANK, "X and R must have rank 3")) return;
     r.hidden = own(gin(2), quantised ? 1 : 2);
     if (r.hidden < 1 && has_attr("hidden_size")) r.hidden = int_attr("hidden_size");
-    if (r.hidden < 1 || r.hidden > INT32_MAX / 16) {
-        fail(E_SHAPE, "the hidden size must be known, and at least 1");
+    if (fail_if(r.hidden < 1 || r.hidden > INT32_MAX / 16, E_SHAPE, "the hidden size must be known, and at least 1"))
         return;
-    }
-    if (has_attr("hidden_size") && int_attr("hidden_size") != r.hidden) {
-        fail(E_ATTR, "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden);
+    if (fail_if(has_attr("hidden_size") && int_attr("hidden_size") != r.hidden, E_ATTR,
+                "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden))
         return;
-    }
     if (!shapes_fit(&r)) return;
     if (kind == K_GRU) r.linear_before_reset = int_attr("linear_before_reset");
     int64_t steps = settled() ? own(r.x, batch_first ? 1 : 0) : -1;
@@ -536,27 +522,17 @@ static void up_rnn(struct node *n) { node_drop_attr(n, "output_sequence"); }
 static const struct op_upgrade u_rnn[] = {{6, up_rnn}, {0}};
 
 #define COMMON                                                                                                         \
-    {.name = "activations", .kind = AT_STRINGS}, {.name = "activation_alpha", .kind = AT_FLOATS},                      \
-        {.name = "activation_beta", .kind = AT_FLOATS}, {.name = "clip", .kind = AT_FLOAT},                            \
-        {.name = "direction", .kind = AT_STRING, .s = "forward"}, {.name = "hidden_size", .kind = AT_INT}, {           \
-        .name = "layout", .kind = AT_INT                                                                               \
-    }
-static const struct op_attr a_rnn[] = {COMMON, {0}},
-                            a_gru[] = {COMMON, {.name = "linear_before_reset", .kind = AT_INT}, {0}};
-static const struct op_attr a_lstm[] = {COMMON, {.name = "input_forget", .kind = AT_INT}, {0}};
+    A_STRINGS("activations"), A_FLOATS("activation_alpha"), A_FLOATS("activation_beta"), A_FLOAT("clip"),              \
+        A_STRING("direction", .s = "forward"), A_INT("hidden_size"), A_INT("layout")
+static const struct op_attr a_rnn[] = {COMMON, {0}}, a_gru[] = {COMMON, A_INT("linear_before_reset"), {0}};
+static const struct op_attr a_lstm[] = {COMMON, A_INT("input_forget"), {0}};
 #define STEP                                                                                                           \
-    {.name = "activations", .kind = AT_STRINGS, .flags = A_REQUIRED},                                                  \
-        {.name = "alphas", .kind = AT_FLOATS, .flags = A_REQUIRED},                                                    \
-        {.name = "betas", .kind = AT_FLOATS, .flags = A_REQUIRED}, {                                                   \
-        .name = "clip", .kind = AT_FLOAT                                                                               \
-    }
-static const struct op_attr a_step[] = {
-    STEP, {.name = "linear_before_reset", .kind = AT_INT}, {.name = "input_forget", .kind = AT_INT}, {0}};
-static const struct op_attr a_part[] = {{.name = "directions", .kind = AT_INT}, {.name = "rows", .kind = AT_INT},
-                                        {.name = "dir", .kind = AT_INT},        {.name = "from", .kind = AT_INT},
-                                        {.name = "count", .kind = AT_INT},      {.name = "second", .kind = AT_INT},
-                                        {.name = "summed", .kind = AT_INT},     {0}};
-static const struct op_attr a_state[] = {{.name = "hidden_size", .kind = AT_INT}, {0}};
+    A_STRINGS("activations", .flags = A_REQUIRED), A_FLOATS("alphas", .flags = A_REQUIRED),                            \
+        A_FLOATS("betas", .flags = A_REQUIRED), A_FLOAT("clip")
+static const struct op_attr a_step[] = {STEP, A_INT("linear_before_reset"), A_INT("input_forget"), {0}};
+static const struct op_attr a_part[] = {A_INT("directions"), A_INT("rows"),   A_INT("dir"),    A_INT("from"),
+                                        A_INT("count"),      A_INT("second"), A_INT("summed"), {0}};
+static const struct op_attr a_state[] = {A_INT("hidden_size"), {0}};
 #define SLOTS                                                                                                          \
     {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"R", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL},                             \
         {"sequence_lens", TSET(I32), OPTIONAL}, {                                                                      \

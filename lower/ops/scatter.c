@@ -32,10 +32,9 @@ static void op_scatterelements(void) {
     T x = in(0), ix = in(1), u = in(2);
     enum reduce_mode m = mode_attr();
     if (m == MODE_BAD) return;
-    if (rank(x) == 0 || rank(ix) != rank(x) || rank(u) != rank(x)) {
-        fail(E_RANK, "data, indices and updates must have the same rank, at least 1");
+    if (fail_if(rank(x) == 0 || rank(ix) != rank(x) || rank(u) != rank(x), E_RANK,
+                "data, indices and updates must have the same rank, at least 1"))
         return;
-    }
     int a = axis_attr("axis", x);
     for (int k = 0; k < rank(x); k++) {
         require(eq(dim(ix, k), dim(u, k)), "indices and updates differ on axis %d", k);
@@ -83,10 +82,9 @@ static void op_scatternd(void) {
     enum reduce_mode m = mode_attr();
     int q = rank(ix), r = rank(x), last = q - 1 + r - rank(u); /* how many axes an index names */
     if (m == MODE_BAD) return;
-    if (q < 1 || r < 1 || last < 0 || last > r) {
-        fail(E_RANK, "data of rank %d, indices of rank %d and updates of rank %d do not fit each other", r, q, rank(u));
+    if (fail_if(q < 1 || r < 1 || last < 0 || last > r, E_RANK,
+                "data of rank %d, indices of rank %d and updates of rank %d do not fit each other", r, q, rank(u)))
         return;
-    }
     require(eq(dim(ix, q - 1), idx(last)), "the last axis of the indices and the rank of the updates do not fit");
     X want = cat(sub_list(shape(ix), 0, q - 1), sub_list(shape(x), last, r));
     for (int k = 0; k < want.n; k++) require(eq(want.v[k], dim(u, k)), "axis %d of the updates does not fit", k);
@@ -99,10 +97,8 @@ static void op_scatternd(void) {
 }
 
 static const struct op_slot s_scatter[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {"updates", TS_ANY, 0}, {0}};
-#define REDUCTION                                                                                                      \
-    { .name = "reduction", .kind = AT_STRING, .s = "none" }
-static const struct op_attr a_elements[] = {{.name = "axis", .kind = AT_INT}, REDUCTION, {0}},
-                            a_nd[] = {REDUCTION, {0}};
+static const struct op_attr a_elements[] = {A_INT("axis"), A_STRING("reduction", .s = "none"), {0}},
+                            a_nd[] = {A_STRING("reduction", .s = "none"), {0}};
 const struct op ops_scatter[] = {
     {"", "ScatterElements", 18, 11, a_elements, s_scatter, slots_y, .define = op_scatterelements,
      .spec = "ScatterElements-18"},

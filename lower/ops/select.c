@@ -21,10 +21,7 @@ static X around(T x, int a) {
 static void op_topk(void) {
     T x = in(0);
     int a = axis_attr("axis", x);
-    if (rank(x) < 1) {
-        fail(E_RANK, "TopK takes a tensor of rank 1 or more");
-        return;
-    }
+    if (fail_if(rank(x) < 1, E_RANK, "TopK takes a tensor of rank 1 or more")) return;
     E k = value(in(1), 0, 0, DIM_MAX);
     require(and_(ge(k, idx(0)), le(k, dim(x, a))), "K is negative or exceeds the axis");
     k = clampi(k, idx(0), dim(x, a));
@@ -77,10 +74,7 @@ static void along_runtime_axis(const char *kernel, T x, T axis) {
 static void cumulative(const char *kernel) {
     T x = in(0);
     double given;
-    if (rank(x) < 1) {
-        fail(E_RANK, "the input has no axis");
-        return;
-    }
+    if (fail_if(rank(x) < 1, E_RANK, "the input has no axis")) return;
     if (!const_value(in(1), 0, &given)) {
         along_runtime_axis(kernel, x, in(1));
         return;
@@ -97,10 +91,8 @@ static void op_compress(void) {
     T x = in(0), cond = in(1);
     bool flat = !has_attr("axis");
     int a = flat ? 0 : axis_attr("axis", x);
-    if (rank(cond) != 1 || (!flat && rank(x) < 1)) {
-        fail(E_RANK, "the condition of Compress must be a vector");
+    if (fail_if(rank(cond) != 1 || (!flat && rank(x) < 1), E_RANK, "the condition of Compress must be a vector"))
         return;
-    }
     E n = dim(cond, 0), of = flat ? numel(x) : dim(x, a);
     X i = axes(list1(n));
     T flag = stage("flag", BOOL, i, and_(at(cond, i), lt(i.v[0], of)));
@@ -197,10 +189,9 @@ static T corners(T b, bool centre, E batch, E n) {
 static void op_nms(void) {
     T boxes = in(0), scores = in(1);
     double limit;
-    if (rank(boxes) != 3 || rank(scores) != 3) {
-        fail(E_SHAPE, "NonMaxSuppression takes boxes [batch, n, 4] and scores [batch, classes, n]");
+    if (fail_if(rank(boxes) != 3 || rank(scores) != 3, E_SHAPE,
+                "NonMaxSuppression takes boxes [batch, n, 4] and scores [batch, classes, n]"))
         return;
-    }
     require(eq(dim(boxes, 2), idx(4)), "a box of NonMaxSuppression has four coordinates");
     E b = dim(scores, 0), classes = dim(scores, 1), n = dim(scores, 2), each = n;
     require(and_(eq(dim(boxes, 0), b), eq(dim(boxes, 1), n)), "boxes and scores of NonMaxSuppression do not fit");
@@ -244,22 +235,17 @@ static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
                                        {"score_threshold", TSET(F32), OPTIONAL},
                                        {0}};
 static const struct op_slot s_compress[] = {{"input", TS_ANY, 0}, {"condition", TSET(BOOL), 0}, {0}},
-                            s_unique[] = {{"X", TS_NUM | TSET(STR), 0}, {0}}, s_det[] = {{"X", TS_FLOAT, 0}, {0}};
+                            s_unique[] = {{"X", TS_NUM | TSET(STR), 0}, {0}};
 static const struct op_slot s_unique_out[] = {{"Y", TS_ANY, 0},
                                               {"indices", TS_ANY, OPTIONAL},
                                               {"inverse_indices", TS_ANY, OPTIONAL},
                                               {"counts", TS_ANY, OPTIONAL},
                                               {0}};
-static const struct op_attr a_compress[] = {{.name = "axis", .kind = AT_INT}, {0}};
-static const struct op_attr a_unique[] = {
-    {.name = "axis", .kind = AT_INT}, {.name = "sorted", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_topk[] = {{.name = "axis", .kind = AT_INT, .i = -1},
-                                        {.name = "largest", .kind = AT_INT, .i = 1},
-                                        {.name = "sorted", .kind = AT_INT, .i = 1},
-                                        {0}};
-static const struct op_attr a_cumsum[] = {
-    {.name = "exclusive", .kind = AT_INT}, {.name = "reverse", .kind = AT_INT}, {0}};
-static const struct op_attr a_nms[] = {{.name = "center_point_box", .kind = AT_INT}, {0}};
+static const struct op_attr a_compress[] = {A_INT("axis"), {0}};
+static const struct op_attr a_unique[] = {A_INT("axis"), A_INT("sorted", .i = 1), {0}};
+static const struct op_attr a_topk[] = {A_INT("axis", .i = -1), A_INT("largest", .i = 1), A_INT("sorted", .i = 1), {0}};
+static const struct op_attr a_cumsum[] = {A_INT("exclusive"), A_INT("reverse"), {0}};
+static const struct op_attr a_nms[] = {A_INT("center_point_box"), {0}};
 const struct op ops_select[] = {
     {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk,
      .spec = "TopK-11; always sorted, ties in order of position", .flags = OP_PICKS,
@@ -272,8 +258,8 @@ const struct op ops_select[] = {
      .flags = OP_PICKS},
     {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,
      .spec = "Unique-11; NaN equals NaN and is greater than numbers, as in numpy"},
-    {"", "Det", 22, 11, attrs_none, s_det, slots_y, .define = op_det, .spec = "Det-22"},
-    {"com.microsoft", "Inverse", 1, 1, attrs_none, s_det, slots_y, .define = op_inverse,
+    {"", "Det", 22, 11, attrs_none, slots_float, slots_y, .define = op_det, .spec = "Det-22"},
+    {"com.microsoft", "Inverse", 1, 1, attrs_none, slots_float, slots_y, .define = op_inverse,
      .spec = "com.microsoft.Inverse"},
     {"", "NonMaxSuppression", 11, 10, a_nms, s_nms, slots_y, .define = op_nms, .spec = "NonMaxSuppression-11"},
     {0},

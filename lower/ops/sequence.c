@@ -180,10 +180,12 @@ static void op_erase(void) {
     l.n--;
     out_list(&l);
 }
+static V joined(const struct list *l, int64_t axis) {
+    return n_op("Concat", 0, l->v, l->n, ATTRS(attr_int("axis", axis)));
+}
 static V stacked(const struct list *l, int64_t axis) {
-    for (int k = 0; k < l->n; k++) l->v[k] = N_OP("Unsqueeze", l->v[k], n_const_i64(&axis, 1));
-    struct attr a = attr_int("axis", axis);
-    return n_op("Concat", 0, l->v, l->n, &a, 1);
+    for (int k = 0; k < l->n; k++) l->v[k] = N_OP("Unsqueeze", l->v[k], N_INTS(axis));
+    return joined(l, axis);
 }
 static void op_element(void) {
     struct list l;
@@ -215,9 +217,7 @@ static void op_length(void) {
         return;
     }
     if (!list_of(gin(0), &l)) return;
-    struct tensor *t = n_tensor(I64, NULL, 0);
-    tensor_set_i(t, 0, l.n);
-    gout(0, n_const(t));
+    gout(0, graph_scalar(def_node()->in->graph, I64, l.n));
 }
 static void op_concat_from(void) {
     struct list l;
@@ -229,9 +229,8 @@ static void op_concat_from(void) {
         return;
     }
     if (!list_of(gin(0), &l)) return;
-    struct attr axis = attr_int("axis", int_attr("axis"));
     if (!l.n) fail(E_ARITY, "the sequence is empty");
-    else gout(0, int_attr("new_axis") ? stacked(&l, int_attr("axis")) : n_op("Concat", 0, l.v, l.n, &axis, 1));
+    else gout(0, (int_attr("new_axis") ? stacked : joined)(&l, int_attr("axis")));
 }
 
 /* ---- SplitToSequence */
@@ -259,10 +258,7 @@ static V part_sizes(T split, E length, int *n) {
 static void op_split_to(void) {
     T x = in(0), split = in(1);
     struct list l = {0};
-    if (rank(x) == 0) {
-        fail(E_RANK, "a scalar cannot be split");
-        return;
-    }
+    if (fail_if(rank(x) == 0, E_RANK, "a scalar cannot be split")) return;
     int64_t axis = axis_attr("axis", x);
     V sizes = part_sizes(split, dim(x, (int)axis), &l.n);
     bool alone = !has(split) && !int_attr("keepdims");
@@ -276,7 +272,7 @@ static void op_split_to(void) {
     if (parts) node_set_attr(parts, attr_int("axis", axis));
     for (int k = 0; k < l.n; k++) {
         l.v[k] = node_out(parts, k, "");
-        if (alone) l.v[k] = n_node("Squeeze", (const V[]){l.v[k], n_const_i64(&axis, 1)}, 2, 1)->outs.v[0];
+        if (alone) l.v[k] = n_node("Squeeze", (const V[]){l.v[k], N_INTS(axis)}, 2, 1)->outs.v[0];
     }
     out_list(&l);
 }
@@ -305,9 +301,7 @@ static void op_has_element(void) {
         gout(0, o.there);
         return;
     }
-    struct tensor *t = n_tensor(BOOL, NULL, 0);
-    tensor_set_i(t, 0, o.value != NULL);
-    gout(0, n_const(t));
+    gout(0, graph_scalar(def_node()->in->graph, BOOL, o.value != NULL));
 }
 
 /* ---- at the end of a body: a sequence as the tensors that are carried on */
@@ -324,7 +318,7 @@ static void op_unpack(void) {
 static const struct op_slot s_maybe[] = {{"there", TSET(BOOL), SCALAR}, {"value", TS_ANY, HOLDER}, {0}};
 static const struct op_slot s_packed[] = {{"cells", TS_ANY, 0}, {"shapes", TSET(I64), 0}, {0}};
 static const struct op_slot s_parts[] = {{"cells", TS_ANY, 0}, {"shapes", TS_ANY, 0}, {0}};
-static const struct op_attr a_unpack[] = {{.name = "rank", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_unpack[] = {A_INT("rank", .flags = A_REQUIRED), {0}};
 static const struct op_slot s_seq[] = {{"input_sequence", 0, HOLDER}, {0}};
 static const struct op_slot s_elements[] = {{"inputs", TS_ANY, VARIADIC}, {0}};
 static const struct op_slot s_nothing[] = {{0}};
@@ -339,13 +333,11 @@ static const struct op_slot s_get[] = {{"input", TS_ANY, HOLDER}, {0}};
 static const struct op_slot s_map[] = {
     {"input_sequence", 0, HOLDER}, {"additional_inputs", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};
 static const struct op_slot s_mapped[] = {{"out_sequence", 0, VARIADIC | HOLDER}, {0}};
-static const struct op_attr a_map[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
-static const struct op_attr a_empty[] = {{.name = "dtype", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_map[] = {A_REGION("body", .flags = A_REQUIRED), {0}};
+static const struct op_attr a_empty[] = {A_INT("dtype", .i = 1), {0}};
 static const struct op_attr a_optional[] = {{.name = "type", .kind = AT_TYPE}, {0}};
-static const struct op_attr a_concat_from[] = {
-    {.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "new_axis", .kind = AT_INT}, {0}};
-static const struct op_attr a_split_to[] = {
-    {.name = "axis", .kind = AT_INT}, {.name = "keepdims", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_concat_from[] = {A_INT("axis", .flags = A_REQUIRED), A_INT("new_axis"), {0}};
+static const struct op_attr a_split_to[] = {A_INT("axis"), A_INT("keepdims", .i = 1), {0}};
 const struct op ops_sequence[] = {
     {"", "SequenceConstruct", 11, 11, attrs_none, s_elements, slots_y, .control = &holder,
      .spec = "SequenceConstruct-11"},

@@ -67,10 +67,7 @@ static void op_flatten(void) {
     T x = in(0);
     int r = rank(x);
     int64_t a = int_attr("axis");
-    if (a < -r || a > r) {
-        fail(E_ATTR, "axis %lld is outside the rank %d", (long long)a, r);
-        return;
-    }
+    if (fail_if(a < -r || a > r, E_ATTR, "axis %lld is outside the rank %d", (long long)a, r)) return;
     int k = (int)(a < 0 ? a + r : a);
     out_reshaped(0, x, list2(product(sub_list(shape(x), 0, k)), product(sub_list(shape(x), k, r))));
 }
@@ -100,10 +97,7 @@ static void op_unsqueeze(void) {
     bool known;
     int add_n = count_by_rank(in(1), rank(x), 1), r = rank(x) + add_n;
     if (add_n < 0) return;
-    if (r > 32) {
-        fail(E_LIMIT, "a tensor of more than 32 dimensions");
-        return;
-    }
+    if (fail_if(r > 32, E_LIMIT, "a tensor of more than 32 dimensions")) return;
     axes_mask(in(1), r, AXES_NONE, mask, &known);
     X d = list0();
     for (int k = 0; k < r; k++) { /* 1, or the dim of x whose turn it is */
@@ -131,19 +125,13 @@ static void op_transpose(void) {
     T x = in(0);
     const int64_t *perm;
     int n = ints_attr("perm", &perm), r = rank(x);
-    if (n && n != r) {
-        fail(E_ATTR, "attribute \"perm\" has %d elements for rank %d", n, r);
-        return;
-    }
+    if (fail_if(n && n != r, E_ATTR, "attribute \"perm\" has %d elements for rank %d", n, r)) return;
     X d = list0(), from = zeros(r);
     unsigned seen = 0;
     int p[32];
     for (int k = 0; k < r; k++) {
         p[k] = n ? norm_axis(perm[k], r) : r - 1 - k;
-        if (seen >> p[k] & 1) {
-            fail(E_ATTR, "attribute \"perm\" names axis %d twice", p[k]);
-            return;
-        }
+        if (fail_if(seen >> p[k] & 1, E_ATTR, "attribute \"perm\" names axis %d twice", p[k])) return;
         seen |= 1u << p[k];
         d = push(d, dim(x, p[k]));
     }
@@ -162,10 +150,7 @@ static void op_expand(void) {
     T x = in(0), s = in(1);
     int r = rank(x), said = open_length(s) ? rank_said() : -1;
     bool shorter = said == r; /* then s may be shorter than that, and what it lacks in front is 1 */
-    if (said >= 0 && said < r) {
-        fail(E_RANK, "the result cannot have the rank %d that is said of it", said);
-        return;
-    }
+    if (fail_if(said >= 0 && said < r, E_RANK, "the result cannot have the rank %d that is said of it", said)) return;
     int n = shorter ? r : count_by_rank(s, 0, 1);
     if (n < 0) return;
     X d = list0();
@@ -232,10 +217,7 @@ static void op_constantofshape(void) {
     const struct tensor *v = tensor_attr("value");
     int n = count_by_rank(s, 0, 1);
     if (n < 0) return;
-    if (v && tensor_count(v) != 1) {
-        fail(E_ATTR, "attribute \"value\" must have one element");
-        return;
-    }
+    if (fail_if(v && tensor_count(v) != 1, E_ATTR, "attribute \"value\" must have one element")) return;
     X d = list0();
     for (int k = 0; k < n; k++) {
         E e = value(s, k, 0, DIM_MAX);
@@ -280,16 +262,10 @@ static void op_range(void) {
     enum dtype t = dtype(a), v = dtype_value(t);
     bool whole = dtype_is_int(t);
     E n = NULL;
-    if (const_value(d, 0, &delta) && delta == 0) {
-        fail(E_ATTR, "the step of Range is 0");
-        return;
-    }
+    if (fail_if(const_value(d, 0, &delta) && delta == 0, E_ATTR, "the step of Range is 0")) return;
     if (const_value(a, 0, &start) && const_value(b, 0, &limit) && const_value(d, 0, &delta)) {
         double count = ceil((limit - start) / delta);
-        if (count > DIM_MAX) {
-            fail(E_SIZE, "Range has too many elements");
-            return;
-        }
+        if (fail_if(count > DIM_MAX, E_SIZE, "Range has too many elements")) return;
         n = idx(count > 0 ? (int64_t)count : 0);
     } else if (whole && const_value(d, 0, &delta) && values_known(a) && values_known(b)) {
         E span = sub(value(b, 0, 0, 0), value(a, 0, 0, 0));
@@ -310,25 +286,16 @@ static void op_range(void) {
 static void op_eyelike(void) {
     T x = in(0);
     enum dtype t = type_attr("dtype");
-    if (rank(x) != 2) {
-        fail(E_RANK, "EyeLike takes a matrix; the input has rank %d", rank(x));
-        return;
-    }
+    if (fail_if(rank(x) != 2, E_RANK, "EyeLike takes a matrix; the input has rank %d", rank(x))) return;
     if (t == NONE) t = dtype(x);
-    if (t == STR) {
-        fail(E_TYPE, "EyeLike cannot make strings");
-        return;
-    }
+    if (fail_if(t == STR, E_TYPE, "EyeLike cannot make strings")) return;
     X i = axes(shape(x));
     out(0, t, i, sel(eq(i.v[1], add(i.v[0], idx(int_attr("k")))), typed(dtype_value(t), 1), typed(dtype_value(t), 0)));
 }
 static void op_trilu(void) {
     T x = in(0);
     int r = rank(x);
-    if (r < 2) {
-        fail(E_RANK, "Trilu takes matrices; the input has rank %d", r);
-        return;
-    }
+    if (fail_if(r < 2, E_RANK, "Trilu takes matrices; the input has rank %d", r)) return;
     X i = axes(shape(x));
     E k = has(in(1)) ? bounded_value(in(1), 0) : idx(0), diagonal = add(i.v[r - 2], k);
     out(0, dtype(x), i,
@@ -341,17 +308,12 @@ static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_IND
 static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}},
                             s_trilu[] = {{"input", TS_REAL, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
 static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM, 0}, {"delta", TS_NUM, 0}, {0}};
-static const struct op_attr a_reshape[] = {{.name = "allowzero", .kind = AT_INT}, {0}},
-                            a_flatten[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_perm[] = {{.name = "perm", .kind = AT_INTS}, {0}},
-                            a_shape[] = {{.name = "start", .kind = AT_INT}, {.name = "end", .kind = AT_INT}, {0}};
-static const struct op_attr a_value[] = {{.name = "value", .kind = AT_TENSOR}, {0}},
-                            a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_constant[] = {
-    {.name = "value", .kind = AT_TENSOR},        {.name = "value_int", .kind = AT_INT},
-    {.name = "value_float", .kind = AT_FLOAT},   {.name = "value_ints", .kind = AT_INTS},
-    {.name = "value_floats", .kind = AT_FLOATS}, {0}};
-static const struct op_attr a_eye[] = {{.name = "dtype", .kind = AT_INT}, {.name = "k", .kind = AT_INT}, {0}};
+static const struct op_attr a_reshape[] = {A_INT("allowzero"), {0}}, a_flatten[] = {A_INT("axis", .i = 1), {0}};
+static const struct op_attr a_perm[] = {A_INTS("perm"), {0}}, a_shape[] = {A_INT("start"), A_INT("end"), {0}};
+static const struct op_attr a_value[] = {A_TENSOR("value"), {0}}, a_trilu[] = {A_INT("upper", .i = 1), {0}};
+static const struct op_attr a_constant[] = {A_TENSOR("value"),    A_INT("value_int"),       A_FLOAT("value_float"),
+                                            A_INTS("value_ints"), A_FLOATS("value_floats"), {0}};
+static const struct op_attr a_eye[] = {A_INT("dtype"), A_INT("k"), {0}};
 const struct op ops_shape[] = {
     {"", "Reshape", 25, 1, a_reshape, s_reshape, slots_y, .define = op_reshape, .upgrades = u_reshape,
      .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1", .flags = OP_PICKS | OP_VIEW},

@@ -79,15 +79,9 @@ static void op_dft(void) {
 /* ---- STFT: frames of the signal, windowed and transformed */
 static void op_stft(void) {
     T x = in(0), window = in(2);
-    if (rank(x) != 2 && rank(x) != 3) {
-        fail(E_RANK, "the signal must be [batch, length, 1 or 2]");
-        return;
-    }
+    if (fail_if(rank(x) != 2 && rank(x) != 3, E_RANK, "the signal must be [batch, length, 1 or 2]")) return;
     bool real_only = rank(x) == 2 || is_real(x);
-    if (!has(window) && !has(in(3))) {
-        fail(E_ARITY, "STFT needs a window or a frame length");
-        return;
-    }
+    if (fail_if(!has(window) && !has(in(3)), E_ARITY, "STFT needs a window or a frame length")) return;
     E step = value(in(1), 0, 1, DIM_MAX), n = has(in(3)) ? value(in(3), 0, 1, DIM_MAX) : dim(window, 0);
     require(and_(ge(step, idx(1)), and_(ge(n, idx(1)), le(n, dim(x, 1)))), "frames of STFT do not fit the signal");
     step = max_(step, idx(1)), n = max_(n, idx(1));
@@ -151,23 +145,19 @@ static void op_mel(void) {
 
 static const struct op_slot s_dft[] = {
     {"input", TS_FLOAT, 0}, {"dft_length", TS_INDEX, OPTIONAL}, {"axis", TSET(I64), OPTIONAL}, {0}};
-static const struct op_attr a_dft[] = {{.name = "axis", .kind = AT_INT, .i = -2},
-                                       {.name = "inverse", .kind = AT_INT},
-                                       {.name = "onesided", .kind = AT_INT},
-                                       {0}};
+static const struct op_attr a_dft[] = {A_INT("axis", .i = -2), A_INT("inverse"), A_INT("onesided"), {0}};
 static const struct op_slot s_stft[] = {{"signal", TS_FLOAT, 0},
                                         {"frame_step", TS_INDEX, 0},
                                         {"window", TS_FLOAT, OPTIONAL},
                                         {"frame_length", TS_INDEX, OPTIONAL},
                                         {0}};
-static const struct op_attr a_stft[] = {{.name = "onesided", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_stft[] = {A_INT("onesided", .i = 1), {0}};
 static const struct op_slot s_size[] = {{"size", TS_INDEX, 0}, {0}};
-static const struct op_attr a_window[] = {
-    {.name = "output_datatype", .kind = AT_INT}, {.name = "periodic", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_window[] = {A_INT("output_datatype"), A_INT("periodic", .i = 1), {0}};
 static const struct op_slot s_mel[] = {{"num_mel_bins", TS_INDEX, 0},     {"dft_length", TS_INDEX, 0},
                                        {"sample_rate", TS_INDEX, 0},      {"lower_edge_hertz", TS_FLOAT, 0},
                                        {"upper_edge_hertz", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_mel[] = {{.name = "output_datatype", .kind = AT_INT}, {0}};
+static const struct op_attr a_mel[] = {A_INT("output_datatype"), {0}};
 static void up_dft(struct node *n) { up_default_int(n, "axis", 1); }
 static const struct op_upgrade u_dft[] = {{19, up_dft}, {0}};
 const struct op ops_signal[] = {

@@ -31,10 +31,9 @@ static void op_stringsplit(void) {
     T x = in(0), by = const_table("delimiter", string_tensor(delimiter));
     bool blanks = !delimiter.n;
     E n = numel(x), most = idx(has_attr("maxsplit") ? int_attr("maxsplit") : -1), one = idx(1);
-    if (has_attr("maxsplit") && int_attr("maxsplit") < 0) {
-        fail(E_ATTR, "maxsplit is %lld, but a number of splits cannot be negative", (long long)int_attr("maxsplit"));
+    if (fail_if(has_attr("maxsplit") && int_attr("maxsplit") < 0, E_ATTR,
+                "maxsplit is %lld, but a number of splits cannot be negative", (long long)int_attr("maxsplit")))
         return;
-    }
     T some = scratch("some", STR, list2(n, one)), longest = scratch("longest", I64, list0());
     T count = result(1, I64, shape(x));
     call_kernel("string_split", STR, (const T[]){x, by, some, count, longest}, 5,
@@ -110,19 +109,15 @@ static void op_stringnormalizer(void) {
     const char *action = str_attr("case_change_action");
     int to = case_of(action), last = rank(x) - 1;
     bool sensitive = int_attr("is_case_sensitive") != 0;
-    if (rank(x) < 1 || rank(x) > 2) {
-        fail(E_RANK, "the input of StringNormalizer must have the shape [C] or [1, C]");
+    if (fail_if(rank(x) < 1 || rank(x) > 2, E_RANK, "the input of StringNormalizer must have the shape [C] or [1, C]"))
         return;
-    }
-    if (to < 0 && strcmp(action, "NONE")) {
-        fail(E_ATTR, "case_change_action is \"%s\", not LOWER, UPPER or NONE", action);
+    if (fail_if(to < 0 && strcmp(action, "NONE"), E_ATTR, "case_change_action is \"%s\", not LOWER, UPPER or NONE",
+                action))
         return;
-    }
-    if (own_case_rules(str_attr("locale"))) {
-        fail(E_ATTR, "the case rules of locale \"%s\" are not supported, only those that hold for all languages",
-             str_attr("locale"));
+    if (fail_if(own_case_rules(str_attr("locale")), E_ATTR,
+                "the case rules of locale \"%s\" are not supported, only those that hold for all languages",
+                str_attr("locale")))
         return;
-    }
     if (last) require(eq(dim(x, 0), idx(1)), "the first dimension of StringNormalizer's input must be 1");
     E n = dim(x, last);
     const struct attr *stop = given("stopwords");
@@ -166,12 +161,10 @@ static bool read_grams(const int64_t *pool, int64_t size, struct gram **out, int
     *longest = n;
     for (int k = 0; k < n; k++) {
         int64_t from = starts[k], to = k + 1 < n ? starts[k + 1] : size;
-        if (from < 0 || from > to || to > size || (to - from) % (k + 1)) {
-            fail(E_ATTR,
-                 "ngram_counts does not divide the pool of %lld into n-grams: those of length %d are %lld..%lld",
-                 (long long)size, k + 1, (long long)from, (long long)to);
+        if (fail_if(from < 0 || from > to || to > size || (to - from) % (k + 1), E_ATTR,
+                    "ngram_counts does not divide the pool of %lld into n-grams: those of length %d are %lld..%lld",
+                    (long long)size, k + 1, (long long)from, (long long)to))
             return false;
-        }
         for (; from < to; from += k + 1, ++*count) g[*count] = (struct gram){pool + from, k + 1, *count};
     }
     return true;
@@ -189,11 +182,9 @@ static bool ngram_tables(struct ngram_tables *t, struct gram *g, int64_t count, 
             return fail(E_ATTR, "ngram_indexes[%d] is %lld", k, (long long)places[k]), false;
         if (places[k] >= *results) *results = places[k] + 1;
     }
-    if (np != count || (nw && nw != np)) {
-        fail(E_ATTR, "the pool has %lld n-grams, but there are %d ngram_indexes and %d weights", (long long)count, np,
-             nw);
+    if (fail_if(np != count || (nw && nw != np), E_ATTR,
+                "the pool has %lld n-grams, but there are %d ngram_indexes and %d weights", (long long)count, np, nw))
         return false;
-    }
     if (*results > 1 << 24 || count > (1 << 26) / (longest + 1))
         return fail(E_SIZE, "more n-grams than are supported"), false;
     t->gram = n_tensor(I64, (int64_t[]){count, longest}, 2);
@@ -306,35 +297,33 @@ void out_number_of_text(enum dtype t, T x) {
     out(0, t, i, cast(t, v == F32 ? cast(F32, value) : value));
 }
 
-static const struct op_slot s_string[] = {{"X", TSET(STR), 0}, {0}},
-                            s_strings[] = {{"X", TSET(STR), 0}, {"Y", TSET(STR), 0}, {0}},
+static const struct op_slot s_strings[] = {{"X", TSET(STR), 0}, {"Y", TSET(STR), 0}, {0}},
                             s_split[] = {{"Y", TSET(STR), 0}, {"Z", TSET(I64), 0}, {0}},
                             s_string_out[] = {{"Y", TSET(STR), 0}, {0}};
-static const struct op_attr a_split[] = {
-    {.name = "delimiter", .kind = AT_STRING}, {.name = "maxsplit", .kind = AT_INT}, {0}};
+static const struct op_attr a_split[] = {A_STRING("delimiter"), A_INT("maxsplit"), {0}};
 static const struct op_slot s_tfidf[] = {{"X", TSET(STR) | TS_INDEX, 0}, {0}};
-static const struct op_attr a_tfidf[] = {{.name = "max_gram_length", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "max_skip_count", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "min_gram_length", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "mode", .kind = AT_STRING, .flags = A_REQUIRED},
-                                         {.name = "ngram_counts", .kind = AT_INTS, .flags = A_REQUIRED},
-                                         {.name = "ngram_indexes", .kind = AT_INTS, .flags = A_REQUIRED},
-                                         {.name = "pool_int64s", .kind = AT_INTS},
-                                         {.name = "pool_strings", .kind = AT_STRINGS},
-                                         {.name = "weights", .kind = AT_FLOATS},
+static const struct op_attr a_tfidf[] = {A_INT("max_gram_length", .flags = A_REQUIRED),
+                                         A_INT("max_skip_count", .flags = A_REQUIRED),
+                                         A_INT("min_gram_length", .flags = A_REQUIRED),
+                                         A_STRING("mode", .flags = A_REQUIRED),
+                                         A_INTS("ngram_counts", .flags = A_REQUIRED),
+                                         A_INTS("ngram_indexes", .flags = A_REQUIRED),
+                                         A_INTS("pool_int64s"),
+                                         A_STRINGS("pool_strings"),
+                                         A_FLOATS("weights"),
                                          {0}};
-static const struct op_attr a_normalizer[] = {{.name = "case_change_action", .kind = AT_STRING, .s = "NONE"},
-                                              {.name = "is_case_sensitive", .kind = AT_INT},
-                                              {.name = "locale", .kind = AT_STRING},
-                                              {.name = "stopwords", .kind = AT_STRINGS},
+static const struct op_attr a_normalizer[] = {A_STRING("case_change_action", .s = "NONE"),
+                                              A_INT("is_case_sensitive"),
+                                              A_STRING("locale"),
+                                              A_STRINGS("stopwords"),
                                               {0}};
 
 const struct op ops_string[] = {
     {"", "StringConcat", 20, 20, attrs_none, s_strings, s_string_out, .define = op_stringconcat,
      .spec = "StringConcat-20"},
-    {"", "StringSplit", 20, 20, a_split, s_string, s_split, .define = op_stringsplit,
+    {"", "StringSplit", 20, 20, a_split, slots_text, s_split, .define = op_stringsplit,
      .spec = "StringSplit-20; blanks are those of ASCII"},
-    {"", "StringNormalizer", 10, 10, a_normalizer, s_string, s_string_out, .define = op_stringnormalizer,
+    {"", "StringNormalizer", 10, 10, a_normalizer, slots_text, s_string_out, .define = op_stringnormalizer,
      .spec = "StringNormalizer-10; Unicode's simple case mapping, whatever the locale"},
     {"", "TfIdfVectorizer", 9, 9, a_tfidf, s_tfidf, slots_y, .define = op_tfidf, .spec = "TfIdfVectorizer-9"},
     {0},

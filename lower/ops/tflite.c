@@ -39,10 +39,9 @@ double channel_scale(int in, int k) {
 /* ---- fixed point */
 struct fixed fixed_of(double real) {
     struct fixed f = {0, 0};
-    if (!(real >= 0) || isinf(real)) {
-        fail(E_ATTR, "the scales of this operator have no ratio: one is 0, or they are too far apart");
+    if (fail_if(!(real >= 0) || isinf(real), E_ATTR,
+                "the scales of this operator have no ratio: one is 0, or they are too far apart"))
         return f;
-    }
     if (real == 0) return f;
     f.multiplier = llround(frexp(real, &f.shift) * 2147483648.0);
     if (f.multiplier == INT64_C(1) << 31) f.multiplier /= 2, f.shift++;
@@ -177,10 +176,9 @@ struct bounds fused_bounds(enum dtype t, struct quant q) {
     int64_t act = int_attr("fused_activation_function");
     float lo = act == ACT_RELU_N1_TO_1 ? -1 : 0, hi = act == ACT_RELU_N1_TO_1 ? 1 : 6;
     if (act == ACT_NONE) return b;
-    if (act > ACT_RELU6 || act < 0 || !(q.scale > 0)) {
-        fail(E_ATTR, "fused_activation_function %lld is not supported here", (long long)act);
+    if (fail_if(act > ACT_RELU6 || act < 0 || !(q.scale > 0), E_ATTR,
+                "fused_activation_function %lld is not supported here", (long long)act))
         return b;
-    }
     int64_t low = code_of(lo, q), high = code_of(hi, q);
     if (low > b.lo) b.lo = low;
     if (act != ACT_RELU && high < b.hi) b.hi = high;
@@ -198,10 +196,16 @@ V own(const char *op, const V *ins, int nins, const struct attr *attrs, int natt
     def_infer(n->in->graph, n);
     return n->outs.v[0];
 }
+V own_alike(const char *op, const V *ins, int nins, const struct attr *more, int nmore) {
+    const struct node *from = def_node();
+    struct node *n = n_node_in("tflite", op, ins, nins, 1);
+    for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
+    for (int k = 0; k < nmore; k++) node_set_attr(n, more[k]);
+    return n_inferred(n);
+}
 void become(const char *op) {
-    struct node *from = def_node();
-    V r = own(op, from->ins.v, from->ins.n, from->attrs.v, from->attrs.n);
-    gout(0, r);
+    const struct node *from = def_node();
+    gout(0, own(op, from->ins.v, from->ins.n, from->attrs.v, from->attrs.n));
 }
 V activated(V v) {
     switch (int_attr("fused_activation_function")) {
@@ -220,6 +224,9 @@ void expand_to(const char *op) {
     struct node *n = def_node();
     gout(0, activated(n_op(op, 0, n->ins.v, n->ins.n, NULL, 0)));
 }
+void exp_as_onnx(void) { expand_to(def_node()->op->as); }
+void exp_as_own(void) { become(def_node()->op->as); }
+void exp_as_either(void) { is_quantized(0) ? exp_as_own() : exp_as_onnx(); }
 int v_rank(V v) { return v && v->type.kind == TY_TENSOR ? v->type.rank : -1; }
 bool known_dim(V v, int axis, int64_t *n) { return axis >= 0 && axis < v_rank(v) && x_is_int(v->type.dims[axis], n); }
 V transposed(V v, const int64_t *perm, int n) {
@@ -246,8 +253,6 @@ V int_vector(V v) {
     V r = n_cast(v, I64);
     return v_rank(r) == 1 ? r : reshaped_to(r, (int64_t[]){-1}, 1);
 }
-V inferred(struct node *n) { return n && def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
-V one_int(int64_t v) { return n_const_i64(&v, 1); }
 V scalar_of(V v) { return v_rank(v) == 0 ? v : reshaped_to(v, NULL, 0); }
 int const_ints(int k, int64_t *v, int max) {
     V x = gin(k);

@@ -55,26 +55,23 @@ void out_quantized(enum dtype t, X i, E v, int64_t zero, struct bounds b);
 /* ---- expansions */
 V own(const char *op, const V *ins, int nins, const struct attr *attrs, int nattrs);
 #define OWN(op, ...) own(op, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
-/* op(ins) of ONNX with attributes: N1(op, ATTRS(attr_int("axis", 1)), x, y). */
-#define ATTRS(...)                                                                                                     \
-    (const struct attr[]){__VA_ARGS__}, (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
-#define N_WITH(op, attrs, ...)                                                                                         \
-    n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), attrs)
 /* Sums of x (f32 rows) times w (codes, [K, N]) times scales (one, or one for each of N), as hybrid operators have it.
  */
 V hybrid_sums(V x, V w, V scales);
 /* The node itself under another name of the domain, with all its inputs and attributes. */
 void become(const char *op);
+/* The same of other inputs, with more attributes; NULL after a diagnostic. */
+V own_alike(const char *op, const V *ins, int nins, const struct attr *more, int nmore);
 void expand_to(const char *op); /* one node of ONNX with the same inputs, and the fused activation */
-V activated(V v);               /* by the attribute fused_activation_function */
+/* Expansions of BY_NAME rows: to the operator of ONNX, to the one of this domain, to this one where codes come in. */
+void exp_as_onnx(void), exp_as_own(void), exp_as_either(void);
+V activated(V v); /* by the attribute fused_activation_function */
 V transposed(V v, const int64_t *perm, int n);
 V channels_first(V v); /* [N, ..., C] -> [N, C, ...] */
 V channels_last(V v);
 V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
 V scalar_of(V v);
-V one_int(int64_t v);
-V inferred(struct node *n); /* its first result; NULL for NULL and after a diagnostic */
 /* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */
 int const_ints(int k, int64_t *v, int max);
 int v_rank(V v);
@@ -91,6 +88,8 @@ extern const struct op_slot tfl_any1[], tfl_any2[], tfl_any3[], tfl_many[];
 extern const struct op_attr tfl_attrs[]; /* options whose absent fields are 0 */
 #define TFLITE(name, slots, fn, text)                                                                                  \
     { "tflite", name, 1, 1, tfl_attrs, slots, slots_ys, .expand = fn, .spec = text }
+#define BY_NAME(name, slots, fn, to, text)                                                                             \
+    { "tflite", name, 1, 1, tfl_attrs, slots, slots_ys, .expand = fn, .as = to, .spec = text }
 #define AS_ONNX(name, slots, fn) TFLITE(name, slots, fn, "as ONNX")
 #define DEFINED(name, attrs, slots, fn, text)                                                                          \
     { "tflite", name, 1, 1, attrs, slots, slots_y, .define = fn, .spec = text }

@@ -54,10 +54,9 @@ static V requantized(V sums, int x, int w, int64_t oc, int after, enum requantiz
     struct quant q = quant_out(0);
     struct bounds b = fused_bounds(t, q);
     V m = NULL, s = NULL;
-    if (!(q.scale > 0) || !dtype_is_int(t) || !(quant_in(w).scale > 0)) {
-        fail(E_TYPE, "weights and result of a quantized operator must be quantized");
+    if (fail_if(!(q.scale > 0) || !dtype_is_int(t) || !(quant_in(w).scale > 0), E_TYPE,
+                "weights and result of a quantized operator must be quantized"))
         return sums;
-    }
     if (how == IN_F64) m = factors(x, w, oc);
     else multipliers(x, w, oc, after, &m, &s);
     if (!m) return sums;
@@ -179,7 +178,7 @@ static V hybrid_conv(struct sums *c, enum conv_kind kind) {
     V bias = c->bias;
     c->bias = NULL;
     if (h.zero) return fail(E_OP, "hybrid convolutions with asymmetric inputs are not supported"), NULL;
-    V sum = inferred(conv_node(c, kind, true, h.codes));
+    V sum = n_inferred(conv_node(c, kind, true, h.codes));
     if (!sum) return NULL;
     V y = N_OP("Mul", N_OP("Mul", n_cast(sum, F32), h.scale), channel_scales(c->at_w, c->channels, c->spatial));
     int64_t ones[8] = {c->channels, 1, 1, 1, 1, 1, 1, 1};
@@ -191,7 +190,7 @@ static void convolve(struct sums *c, enum conv_kind kind) {
     if (c->bias && floats && c->bias->type.dtype != F32) c->bias = n_cast(c->bias, F32);
     if (floats && weights_are_float) {
         c->w = n_cast(c->w, F32);
-        y = inferred(conv_node(c, kind, false, c->x));
+        y = n_inferred(conv_node(c, kind, false, c->x));
         if (y) y = activated(y);
     } else if (floats) {
         y = hybrid_conv(c, kind);
@@ -203,7 +202,7 @@ static void convolve(struct sums *c, enum conv_kind kind) {
         node_set_attr(n, attr_int("x_zero", quant_in(c->at_x).zero));
         node_set_attr(n, attr_int("w_zero", dtype(in(c->at_w)) == U8 ? quant_in(c->at_w).zero : 0));
         node_set_attr(n, attr_int("wide", wide));
-        y = inferred(n);
+        y = n_inferred(n);
         if (y) y = requantized(y, c->at_x, c->at_w, c->channels, c->spatial, IN_FIXED_POINT);
     }
     if (y) gout(0, channels_last(y));
@@ -218,21 +217,18 @@ static void conv_of_rank(int rank, enum conv_kind kind) {
     int64_t in_channels, per;
     if (!same_rank(0, 1, rank)) return;
     int w_axis = kind == DEPTHWISE || (rank == 5 && kind == CONV) ? rank - 1 : 0;
-    if (!known_dim(gin(0), rank - 1, &in_channels) || !known_dim(gin(1), w_axis, &c.channels) ||
-        !known_dim(gin(1), rank == 5 ? rank - 2 : rank - 1, &per) || in_channels < 1 || per < 1) {
-        fail(E_SHAPE, "the number of channels must be known and not 0");
+    if (fail_if(!known_dim(gin(0), rank - 1, &in_channels) || !known_dim(gin(1), w_axis, &c.channels) ||
+                    !known_dim(gin(1), rank == 5 ? rank - 2 : rank - 1, &per) || in_channels < 1 || per < 1,
+                E_SHAPE, "the number of channels must be known and not 0"))
         return;
-    }
     c.group = kind == DEPTHWISE ? in_channels : in_channels / per;
-    if (kind == CONV && (in_channels % per || c.channels % c.group)) {
-        fail(E_SHAPE, "%lld input channels do not fit weights for %lld", (long long)in_channels, (long long)per);
+    if (fail_if(kind == CONV && (in_channels % per || c.channels % c.group), E_SHAPE,
+                "%lld input channels do not fit weights for %lld", (long long)in_channels, (long long)per))
         return;
-    }
-    if (kind == DEPTHWISE && (c.channels % in_channels != 0)) {
-        fail(E_SHAPE, "%lld output channels are no multiple of the %lld input channels", (long long)c.channels,
-             (long long)in_channels);
+    if (fail_if(kind == DEPTHWISE && (c.channels % in_channels != 0), E_SHAPE,
+                "%lld output channels are no multiple of the %lld input channels", (long long)c.channels,
+                (long long)in_channels))
         return;
-    }
     c.x = channels_first(gin(0));
     c.w = rank == 5 ? transposed(gin(1), (int64_t[]){4, 3, 0, 1, 2}, 5) : conv_weights(gin(1), kind);
     convolve(&c, kind);
@@ -246,15 +242,11 @@ static void op_transpose_conv(void) {
     int rank = v_rank(gin(2)), n;
     struct sums c = {.at_x = 2, .at_w = 1, .bias = gin(3), .group = 1, .spatial = rank - 2, .shape = spatial};
     if ((rank != 4 && rank != 5) || !same_rank(2, 1, rank) || (n = const_ints(0, shape, 5)) < 0) return;
-    if (n != rank) {
-        fail(E_SHAPE, "the shape of the result has %d sizes, not %d", n, rank);
-        return;
-    }
+    if (fail_if(n != rank, E_SHAPE, "the shape of the result has %d sizes, not %d", n, rank)) return;
     for (int k = 0; k < rank - 2; k++) spatial[k] = shape[k + 1];
-    if (!known_dim(gin(1), rank == 5 ? 3 : 0, &c.channels)) {
-        fail(E_SHAPE, "the number of output channels must be known");
+    if (fail_if(!known_dim(gin(1), rank == 5 ? 3 : 0, &c.channels), E_SHAPE,
+                "the number of output channels must be known"))
         return;
-    }
     c.x = channels_first(gin(2));
     c.w = rank == 5 ? transposed(gin(1), (int64_t[]){4, 3, 0, 1, 2}, 5) : conv_weights(gin(1), TRANSPOSED);
     convolve(&c, TRANSPOSED);
@@ -266,10 +258,7 @@ static void op_matmul_sums(void) {
     T a = in(0), b = in(1), bias = in(2);
     enum dtype t = int_attr("wide") ? I64 : I32;
     int ra = rank(a), rb = rank(b), nb = ra > rb ? ra - 2 : rb - 2;
-    if (ra < 2 || rb < 2) {
-        fail(E_RANK, "operands of rank %d and %d", ra, rb);
-        return;
-    }
+    if (fail_if(ra < 2 || rb < 2, E_RANK, "operands of rank %d and %d", ra, rb)) return;
     require(eq(dim(a, ra - 1), dim(b, rb - 2)), "inner dimensions differ");
     X batch = list0();
     for (int k = 0; k < nb; k++) {
@@ -300,14 +289,14 @@ static V integer_product(int at_a, int at_b, V a, V b, V bias) {
     node_set_attr(n, attr_int("x_zero", quant_in(at_a).zero));
     node_set_attr(n, attr_int("w_zero", quant_in(at_b).zero));
     node_set_attr(n, attr_int("wide", wide));
-    return inferred(n);
+    return n_inferred(n);
 }
 V hybrid_sums(V x, V w, V scales) {
     struct hybrid h = quantized_rows(x);
-    V sum = inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
+    V sum = n_inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
     if (!sum) return NULL;
     if (h.zero) { /* sum((q - zero) * w) = sum(q * w) - zero * sum(w) */
-        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), n_cast(w, I32), n_const_i64((int64_t[]){0}, 1));
+        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), n_cast(w, I32), N_INTS(0));
         sum = N_OP("Sub", sum, N_OP("Mul", h.zero, columns));
     }
     return N_OP("Mul", n_cast(sum, F32), N_OP("Mul", h.scale, scales));
@@ -315,14 +304,10 @@ V hybrid_sums(V x, V w, V scales) {
 static void op_fully_connected(void) {
     V x = gin(0), w = gin(1), bias = gin(2), y;
     int64_t k, oc;
-    if (int_attr("weights_format")) {
-        fail(E_OP, "shuffled weights are not supported");
+    if (fail_if(int_attr("weights_format"), E_OP, "shuffled weights are not supported")) return;
+    if (fail_if(v_rank(w) != 2 || !known_dim(w, 1, &k) || !known_dim(w, 0, &oc) || k < 1, E_SHAPE,
+                "weights must have two dimensions of known size"))
         return;
-    }
-    if (v_rank(w) != 2 || !known_dim(w, 1, &k) || !known_dim(w, 0, &oc) || k < 1) {
-        fail(E_SHAPE, "weights must have two dimensions of known size");
-        return;
-    }
     bool keep = int_attr("keep_num_dims") && v_rank(x) > 2, flat = v_rank(x) != 2;
     V rows = flat ? reshaped_to(x, (int64_t[]){-1, k}, 2) : x;
     V wt = last_two_swapped(w);
@@ -337,8 +322,8 @@ static void op_fully_connected(void) {
     }
     if (!y) return;
     if (keep) { /* [..., K] keeps its other axes */
-        V lead = N_OP("Slice", N_OP("Shape", x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){-1}, 1));
-        y = N_OP("Reshape", y, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&oc, 1)));
+        V lead = N_OP("Slice", N_OP("Shape", x), N_INTS(0), N_INTS(-1));
+        y = N_OP("Reshape", y, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, N_INTS(oc)));
     }
     gout(0, y);
 }
@@ -347,14 +332,8 @@ static void op_batch_matmul(void) {
       b = int_attr("adj_y") ? last_two_swapped(gin(1)) : gin(1);
     int64_t oc = 0;
     V y;
-    if (v_rank(a) < 2 || v_rank(b) < 2) {
-        fail(E_RANK, "operands of rank %d and %d", v_rank(a), v_rank(b));
-        return;
-    }
-    if (dtype(in(0)) == F32 && dtype(in(1)) == I8) {
-        fail(E_OP, "a hybrid BATCH_MATMUL is not supported");
-        return;
-    }
+    if (fail_if(v_rank(a) < 2 || v_rank(b) < 2, E_RANK, "operands of rank %d and %d", v_rank(a), v_rank(b))) return;
+    if (fail_if(dtype(in(0)) == F32 && dtype(in(1)) == I8, E_OP, "a hybrid BATCH_MATMUL is not supported")) return;
     if (!is_quantized(0)) {
         gout(0, N_OP("MatMul", a, b));
         return;
@@ -368,8 +347,7 @@ static const struct op_slot s_rows_out[] = {{"codes", TS_ANY, 0}, {"scale", TS_A
                                               {"multiplier", TSET(I32), 0},
                                               {"shift", TSET(I32), 0},
                                               {0}},
-                            s_requantize_f64[] = {{"x", TSET(I32) | TSET(I64), 0}, {"factor", TSET(F64), 0}, {0}},
-                            s_float[] = {{"x", TSET(F32), 0}, {0}};
+                            s_requantize_f64[] = {{"x", TSET(I32) | TSET(I64), 0}, {"factor", TSET(F64), 0}, {0}};
 #define INTS (T16 | TSET(I4) | TSET(I2) | TSET(U4))
 static const struct op_slot s_matmul[] = {
     {"a", INTS, 0}, {"b", INTS, 0}, {"bias", TSET(I32) | TSET(I64), OPTIONAL}, {0}};
@@ -389,7 +367,7 @@ const struct op ops_tflite_conv[] = {
     DEFINED("RequantizeF64", tfl_attrs, s_requantize_f64, op_requantize_f64,
             "round(sum * factor), halves away from zero"),
     DEFINED("MatMul", tfl_attrs, s_matmul, op_matmul_sums, "sums of products less zero points, wrapping"),
-    {"tflite", "QuantizeRows", 1, 1, tfl_attrs, s_float, s_rows_out, .define = op_quantize_rows,
+    {"tflite", "QuantizeRows", 1, 1, tfl_attrs, slots_f32, s_rows_out, .define = op_quantize_rows,
      .spec = "codes of each row by its own range, as hybrid operators take them"},
     {0},
 };

@@ -12,12 +12,11 @@ static bool const_float(int k, float *v) {
 /* Rows [K, 3] of boxes that are kept: of scores above the least one, those whose overlap with a better one is not above
  * the threshold. boxes [N, 4], scores [N]. */
 static V selected(V boxes, V scores, int64_t most, float overlap, float least) {
-    V b = N_OP("Unsqueeze", boxes, n_const_i64((int64_t[]){0}, 1));
-    V s = N_OP("Unsqueeze", scores, n_const_i64((int64_t[]){0, 1}, 2));
-    return inferred(
+    V b = N_OP("Unsqueeze", boxes, N_INTS(0));
+    V s = N_OP("Unsqueeze", scores, N_INTS(0, 1));
+    return n_inferred(
         n_node("NonMaxSuppression",
-               (const V[]){b, s, n_const_i64(&most, 1), n_const_f(F32, (double)overlap), n_const_f(F32, (double)least)},
-               5, 1));
+               (const V[]){b, s, N_INTS(most), n_const_f(F32, (double)overlap), n_const_f(F32, (double)least)}, 5, 1));
 }
 /* Inputs: rows of NonMaxSuppression, scores [N]. Results: indices [M], their scores [M], how many there are. */
 static void op_padded(void) {
@@ -39,10 +38,9 @@ static void suppress(bool soft) {
     if (const_ints(2, &most, 1) != 1 || !const_float(3, &overlap) || !const_float(4, &least) ||
         (soft && !const_float(5, &sigma)))
         return;
-    if (sigma != 0 || most < 0 || most > DIM_MAX) {
-        fail(E_OP, "soft suppression (sigma %g), or %lld boxes", (double)sigma, (long long)most);
+    if (fail_if(sigma != 0 || most < 0 || most > DIM_MAX, E_OP, "soft suppression (sigma %g), or %lld boxes",
+                (double)sigma, (long long)most))
         return;
-    }
     /* an overlap as large as the threshold is too large: ONNX allows it */
     V rows = selected(gin(0), gin(1), most, nextafterf(overlap, -1), least);
     struct node *n = rows ? padded(rows, gin(1), most) : NULL;
@@ -59,10 +57,8 @@ static void op_decode(void) {
     T e = in(0), a = in(1);
     static const char *const names[] = {"y_scale", "x_scale", "h_scale", "w_scale"};
     E scale[4], half = typed(F64, 0.5);
-    if (rank(e) != 3 || rank(a) != 2) {
-        fail(E_RANK, "encodings of rank %d and anchors of rank %d", rank(e), rank(a));
+    if (fail_if(rank(e) != 3 || rank(a) != 2, E_RANK, "encodings of rank %d and anchors of rank %d", rank(e), rank(a)))
         return;
-    }
     require(and_(eq(dim(e, 0), idx(1)), eq(dim(e, 1), dim(a, 0))), "there is not one anchor for each box");
     require(and_(ge(dim(e, 2), idx(4)), eq(dim(a, 1), idx(4))), "boxes and anchors must have 4 numbers");
     for (int k = 0; k < 4; k++) scale[k] = typed(F64, float_attr(names[k]));
@@ -101,29 +97,26 @@ static void exp_detection(void) {
     int64_t most = int_attr("max_detections"), each = int_attr("max_classes_per_detection"),
             classes = int_attr("num_classes"), all;
     V encoded = gin(0), predicted = gin(1);
-    if (int_attr("use_regular_nms")) {
-        fail(E_OP, "TFLite_Detection_PostProcess with a suppression for each class (use_regular_nms) is not supported");
+    if (fail_if(int_attr("use_regular_nms"), E_OP,
+                "TFLite_Detection_PostProcess with a suppression for each class (use_regular_nms) is not supported"))
         return;
-    }
-    if (dtype(in(0)) != F32 || dtype(in(1)) != F32 || dtype(in(2)) != F32 || v_rank(predicted) != 3) {
-        fail(E_TYPE, "boxes, scores and anchors must be floats, the scores of rank 3");
+    if (fail_if(dtype(in(0)) != F32 || dtype(in(1)) != F32 || dtype(in(2)) != F32 || v_rank(predicted) != 3, E_TYPE,
+                "boxes, scores and anchors must be floats, the scores of rank 3"))
         return;
-    }
-    if (!known_dim(predicted, 2, &all) || most < 1 || each < 1 || classes < 1 || all < classes || each > classes ||
-        most > DIM_MAX / each) {
-        fail(E_ATTR, "%lld detections of %lld of %lld classes", (long long)most, (long long)each, (long long)classes);
+    if (fail_if(!known_dim(predicted, 2, &all) || most < 1 || each < 1 || classes < 1 || all < classes ||
+                    each > classes || most > DIM_MAX / each,
+                E_ATTR, "%lld detections of %lld of %lld classes", (long long)most, (long long)each,
+                (long long)classes))
         return;
-    }
     V boxes = own("DecodeBoxes", (const V[]){encoded, gin(2)}, 2,
                   ATTRS(attr_float("y_scale", float_attr("y_scale")), attr_float("x_scale", float_attr("x_scale")),
                         attr_float("h_scale", float_attr("h_scale")), attr_float("w_scale", float_attr("w_scale"))));
-    V flat = N_OP("Squeeze", predicted, n_const_i64((int64_t[]){0}, 1)); /* a background class in front is left out */
-    V scores = N_OP("Slice", flat, n_const_i64((int64_t[]){all - classes}, 1), n_const_i64((int64_t[]){all}, 1),
-                    n_const_i64((int64_t[]){1}, 1));
-    struct node *top = n_node("TopK", (const V[]){scores, n_const_i64(&each, 1)}, 2, 2);
+    V flat = N_OP("Squeeze", predicted, N_INTS(0)); /* a background class in front is left out */
+    V scores = N_OP("Slice", flat, N_INTS(all - classes), N_INTS(all), N_INTS(1));
+    struct node *top = n_node("TopK", (const V[]){scores, N_INTS(each)}, 2, 2);
     node_set_attr(top, attr_int("axis", -1));
     if (!def_infer(top->in->graph, top)) return;
-    V best = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 0)), scores, n_const_i64((int64_t[]){1}, 1));
+    V best = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 0)), scores, N_INTS(1));
     float least = (float)float_attr("nms_score_threshold");
     V rows = selected(boxes, best, most, (float)float_attr("nms_iou_threshold"), nextafterf(least, -INFINITY));
     if (!rows) return;
@@ -134,8 +127,7 @@ static void exp_detection(void) {
     for (int k = 0; k < 4; k++) gout(k, n->outs.v[k]);
 }
 
-static const struct op_attr a_padded[] = {
-    {.name = "most", .kind = AT_INT, .i = 1}, {.name = "each", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_padded[] = {A_INT("most", .i = 1), A_INT("each", .i = 1), {0}};
 static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
                                        {"scores", TSET(F32), 0},
                                        {"most", TSET(I32), 0},

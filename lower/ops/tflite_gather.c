@@ -13,20 +13,16 @@ static void exp_gather(void) {
         gout(0, N_WITH("Gather", ATTRS(attr_int("axis", axis)), gin(0), gin(1)));
         return;
     }
-    struct node *n = n_node_in("tflite", "BatchGather", (const V[]){gin(0), gin(1)}, 2, 1);
-    node_set_attr(n, attr_int("axis", axis));
-    node_set_attr(n, attr_int("batch_dims", batch));
-    V y = inferred(n);
-    if (y) gout(0, y);
+    gout(0, own("BatchGather", (const V[]){gin(0), gin(1)}, 2,
+                ATTRS(attr_int("axis", axis), attr_int("batch_dims", batch))));
 }
 /* x[b..., m..., index[b..., j...], rest] */
 static void op_batch_gather(void) {
     T x = in(0), k = in(1);
     int batch = (int)int_attr("batch_dims"), axis = (int)int_attr("axis"), rk = rank(k);
-    if (batch > axis || axis >= rank(x) || batch > rk || batch < 0) {
-        fail(E_ATTR, "batch_dims %d and axis %d do not fit ranks %d and %d", batch, axis, rank(x), rk);
+    if (fail_if(batch > axis || axis >= rank(x) || batch > rk || batch < 0, E_ATTR,
+                "batch_dims %d and axis %d do not fit ranks %d and %d", batch, axis, rank(x), rk))
         return;
-    }
     for (int d = 0; d < batch; d++) require(eq(dim(x, d), dim(k, d)), "batches differ on axis %d", d);
     X own_dims = sub_list(shape(k), batch, rk - batch);
     X o = axes(cat(cat(sub_list(shape(x), 0, axis), own_dims), sub_list(shape(x), axis + 1, rank(x) - axis - 1)));
@@ -64,29 +60,23 @@ static void exp_sparse_to_dense(void) { /* indices, shape, values, the value els
     V shape = int_vector(gin(1)), at_k = n_cast(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape),
       v = gin(2);
     int64_t rank;
-    if (!known_dim(shape, 0, &rank)) {
-        fail(E_RANK, "the rank of the result is not known");
-        return;
-    }
+    if (fail_if(!known_dim(shape, 0, &rank), E_RANK, "the rank of the result is not known")) return;
     if (v_rank(at_k) < 2)
         at_k = reshaped_to(at_k,
                            (int64_t[]){v_rank(at_k) == 0 ? 1 : -1, v_rank(at_k) == 0 ? 1
                                                                    : rank == 1       ? 1
                                                                                      : rank},
                            2);
-    if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), one_int(0), one_int(1)));
+    if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), N_INTS(0), N_INTS(1)));
     gout(0, N_OP("ScatterND", dense, at_k, v));
 }
-static void exp_dynamic_update_slice(void) { become("UpdateSlice"); }
 /* x with `update` put where start says; start is moved so that it fits. */
 static void op_update_slice(void) {
     T x = in(0), u = in(1), s = in(2);
     X i = axes(shape(x)), from = list0();
     E inside = truth(true);
-    if (rank(u) != rank(x) || count_of(s) != rank(x)) {
-        fail(E_RANK, "update and start do not fit rank %d", rank(x));
+    if (fail_if(rank(u) != rank(x) || count_of(s) != rank(x), E_RANK, "update and start do not fit rank %d", rank(x)))
         return;
-    }
     for (int k = 0; k < rank(x); k++) {
         require(le(dim(u, k), dim(x, k)), "the update is larger than what it is put into, axis %d", k);
         E last = sub(dim(x, k), dim(u, k)), start = value(s, k, INT32_MIN, INT32_MAX);
@@ -107,7 +97,6 @@ static void exp_select(void) {
     }
     gout(0, N_OP("Where", c, gin(1), gin(2)));
 }
-static void exp_select_v2(void) { expand_to("Where"); }
 static void exp_where(void) { /* places of what is not 0, one a row */
     V c = dtype(in(0)) == BOOL ? gin(0) : n_cast(gin(0), BOOL);
     gout(0, transposed(N_OP("NonZero", c), (int64_t[]){1, 0}, 2));
@@ -115,9 +104,8 @@ static void exp_where(void) { /* places of what is not 0, one a row */
 static void exp_one_hot(void) { /* indices, depth, on, off */
     V values = N_WITH("Concat", ATTRS(attr_int("axis", 0)), reshaped_to(gin(3), (int64_t[]){1}, 1),
                       reshaped_to(gin(2), (int64_t[]){1}, 1));
-    int64_t axis = int_attr("axis");
-    V depth = scalar_of(gin(1)), hot = N_WITH("OneHot", ATTRS(attr_int("axis", axis)), gin(0), depth, values);
-    gout(0, hot);
+    V depth = scalar_of(gin(1));
+    gout(0, N_WITH("OneHot", ATTRS(attr_int("axis", int_attr("axis"))), gin(0), depth, values));
 }
 static void exp_topk(void) {
     struct node *n = n_node("TopK", (const V[]){gin(0), int_vector(gin(1))}, 2, 2);
@@ -142,10 +130,7 @@ static void exp_range(void) { gout(0, N_OP("Range", scalar_of(gin(0)), scalar_of
 static void op_matrix_diag(void) {
     T x = in(0);
     int last = rank(x) - 1;
-    if (last < 0) {
-        fail(E_RANK, "the diagonal of a scalar");
-        return;
-    }
+    if (fail_if(last < 0, E_RANK, "the diagonal of a scalar")) return;
     X i = axes(push(shape(x), dim(x, last)));
     E on = eq(i.v[last], i.v[last + 1]);
     out(0, dtype(x), i, sel(on, at(x, sub_list(i, 0, last + 1)), typed(dtype_value(dtype(x)), 0)));
@@ -153,17 +138,13 @@ static void op_matrix_diag(void) {
 static void op_matrix_set_diag(void) {
     T x = in(0), d = in(1);
     int last = rank(x) - 1;
-    if (last < 1 || rank(d) != last) {
-        fail(E_RANK, "a diagonal of rank %d for a tensor of rank %d", rank(d), rank(x));
+    if (fail_if(last < 1 || rank(d) != last, E_RANK, "a diagonal of rank %d for a tensor of rank %d", rank(d), rank(x)))
         return;
-    }
     require(eq(dim(d, last - 1), min_(dim(x, last - 1), dim(x, last))), "the diagonal has another length");
     X i = axes(shape(x));
     E zero = typed(dtype_value(dtype(x)), 0);
     out(0, dtype(x), i, sel(eq(i.v[last], i.v[last - 1]), at_or(d, sub_list(i, 0, last), zero), at(x, i)));
 }
-static void exp_matrix_diag(void) { become("MatrixDiag"); }
-static void exp_matrix_set_diag(void) { become("MatrixSetDiag"); }
 /* How many boundaries are not above the value: boundaries are in order. */
 static void op_bucketize(void) {
     T x = in(0), b = in(1);
@@ -186,13 +167,12 @@ static void segments(const char *reduction, double start) {
     if (n) {
         rows = int_vector(n);
     } else { /* one more than the last number */
-        V last = N_OP("Slice", at_k, one_int(-1), one_int(INT64_MAX));
-        rows = N_OP("Add", last, one_int(1));
+        V last = N_OP("Slice", at_k, N_INTS(-1), N_INTS(INT64_MAX));
+        rows = N_OP("Add", last, N_INTS(1));
     }
-    V tail = N_OP("Slice", N_OP("Shape", x), one_int(1), one_int(INT64_MAX));
+    V tail = N_OP("Slice", N_OP("Shape", x), N_INTS(1), N_INTS(INT64_MAX));
     V none = N_OP("Expand", n_const_f(t, start), N_WITH("Concat", ATTRS(attr_int("axis", 0)), rows, tail));
-    gout(0,
-         N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none, N_OP("Unsqueeze", at_k, one_int(-1)), x));
+    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none, N_OP("Unsqueeze", at_k, N_INTS(-1)), x));
 }
 static double lowest(void) {
     return dtype_is_float(dtype(in(0))) ? -3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).lo;
@@ -210,7 +190,7 @@ static void exp_bitcast(void) {
     gout(0, N_WITH("BitCast", ATTRS(attr_int("to", dtype_onnx(t))), gin(0)));
 }
 
-static const struct op_attr a_unique[] = {{.name = "idx_out_type", .kind = AT_INT, .i = 2}, {0}};
+static const struct op_attr a_unique[] = {A_INT("idx_out_type", .i = 2), {0}};
 static const struct op_slot s_four[] = {{"a", TS_ANY, 0}, {"b", TS_ANY, 0}, {"c", TS_ANY, 0}, {"d", TS_ANY, 0}, {0}},
                             s_three[] = {{"a", TS_ANY, 0}, {"b", TS_ANY, 0}, {"c", TS_ANY, 0}, {0}},
                             s_real[] = {{"x", TS_REAL, 0}, {0}},
@@ -224,17 +204,17 @@ const struct op ops_tflite_gather[] = {
     TFLITE("EMBEDDING_LOOKUP", tfl_any2, exp_embedding_lookup, "codes become floats"),
     TFLITE("SCATTER_ND", s_three, exp_scatter_nd, "what is written twice is added"),
     AS_ONNX("SPARSE_TO_DENSE", s_four, exp_sparse_to_dense),
-    TFLITE("DYNAMIC_UPDATE_SLICE", s_three, exp_dynamic_update_slice, "starts are clamped"),
+    BY_NAME("DYNAMIC_UPDATE_SLICE", s_three, exp_as_own, "UpdateSlice", "starts are clamped"),
     AS_ONNX("SELECT", s_three, exp_select),
-    AS_ONNX("SELECT_V2", s_three, exp_select_v2),
+    BY_NAME("SELECT_V2", s_three, exp_as_onnx, "Where", "as ONNX"),
     AS_ONNX("WHERE", tfl_any1, exp_where),
     AS_ONNX("ONE_HOT", s_four, exp_one_hot),
     AS_ONNX("TOPK_V2", tfl_any2, exp_topk),
     {"tflite", "UNIQUE", 1, 1, a_unique, tfl_any1, slots_ys, .expand = exp_unique, .spec = "as ONNX, not sorted"},
     AS_ONNX("FILL", tfl_any2, exp_fill),
     AS_ONNX("RANGE", s_three, exp_range),
-    TFLITE("MATRIX_DIAG", tfl_any1, exp_matrix_diag, "zeros beside the diagonal"),
-    TFLITE("MATRIX_SET_DIAG", tfl_any2, exp_matrix_set_diag, "the main diagonal"),
+    BY_NAME("MATRIX_DIAG", tfl_any1, exp_as_own, "MatrixDiag", "zeros beside the diagonal"),
+    BY_NAME("MATRIX_SET_DIAG", tfl_any2, exp_as_own, "MatrixSetDiag", "the main diagonal"),
     TFLITE("BUCKETIZE", tfl_any1, exp_bucketize, "compared in the type of the input"),
     TFLITE("SEGMENT_SUM", tfl_any2, exp_segment_sum, "the last number tells how many"),
     TFLITE("UNSORTED_SEGMENT_SUM", s_three, exp_segment_sum, "as ONNX ScatterND"),

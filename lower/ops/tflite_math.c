@@ -48,10 +48,9 @@ static void sum_of(bool minus) {
     int sa, sb;
     struct bounds b = fused_bounds(p.t, p.qy);
     if (shifts_of(&p, &sa, &sb)) {
-        if (sa < 0 || sb < 0 || sa > 15 || sb > 15 || (sa && sb)) {
-            fail(E_ATTR, "of scales that are powers of two the result's must be the larger one of the operands'");
+        if (fail_if(sa < 0 || sb < 0 || sa > 15 || sb > 15 || (sa && sb), E_ATTR,
+                    "of scales that are powers of two the result's must be the larger one of the operands'"))
             return;
-        }
         E wa = rounding_shift(p.a, num(sa)), wb = rounding_shift(p.b, num(sb));
         out_quantized(p.t, p.i, clamped(minus ? sub(wa, wb) : add(wa, wb), type_bounds(I16)), 0, b);
         return;
@@ -67,10 +66,7 @@ static void op_sub(void) { sum_of(true); }
 static void op_mul(void) {
     struct pair p = quantized_pair();
     enum dtype t = out_type();
-    if (p.t == I16 && t != I16) {
-        fail(E_TYPE, "a product of i16 as %s is not supported", dtype_name(t));
-        return;
-    }
+    if (fail_if(p.t == I16 && t != I16, E_TYPE, "a product of i16 as %s is not supported", dtype_name(t))) return;
     struct fixed f = fixed_of((double)(p.qa.scale * p.qb.scale / p.qy.scale)); /* in f32, as LiteRT */
     out_quantized(p.t, p.i, fixed_mul(mul(p.a, p.b), f), p.qy.zero, fused_bounds(p.t, p.qy));
 }
@@ -174,10 +170,7 @@ static void op_hard_swish(void) {
     struct quant q = quant_in(0), y = quant_out(0);
     float fine = (1.0f / 128.0f) * q.scale;
     struct fixed fo = fixed_of((double)(fine / y.scale)), fr = fixed_of((double)(fine / (3.0f / 32768.0f)));
-    if (fo.shift > 0) {
-        fail(E_ATTR, "the result's scale is too small for HARD_SWISH");
-        return;
-    }
+    if (fail_if(fo.shift > 0, E_ATTR, "the result's scale is too small for HARD_SWISH")) return;
     E v = shl_(sub(at(x, i), num((double)q.zero)), typed(I32, 7));
     E wide = high_mul16(v, typed(I32, (double)multiplier16(fo))), relu = v;
     if (fr.shift > 0) relu = shl16(relu, fr.shift - 1 > 15 ? 15 : fr.shift - 1);
@@ -301,14 +294,8 @@ static void curve16(bool is_tanh) {
                                 "0111001101101010101001011011001100110001100001110000011111000001";
     for (int k = 0; k < 256; k++) tensor_set_i(t, k, (int64_t)floor(65536.0 / (1 + exp(-k / 24.0))) + (above[k] - '0'));
     struct quant q = quant_in(0);
-    struct node *n = n_node_in("tflite", "Curve16", (const V[]){gin(0), n_const(t)}, 2, 1);
-    node_set_attr(n, attr_int("tanh", is_tanh));
-    node_set_attr(n, (struct attr){.name = "in_scale",
-                                   .kind = AT_FLOATS,
-                                   .n = 1,
-                                   .u.fs = arena_copy(&n->in->graph->ctx->arena, &q.scale, sizeof q.scale)});
-    def_infer(n->in->graph, n);
-    gout(0, n->outs.v[0]);
+    gout(0, own("Curve16", (const V[]){gin(0), n_const(t)}, 2,
+                ATTRS(attr_int("tanh", is_tanh), attr_floats("in_scale", &q.scale, 1))));
 }
 static void exp_tanh(void) {
     if (is_quantized(0) && dtype(in(0)) == I16) curve16(true);
@@ -390,16 +377,6 @@ static void exp_sqrt(void) {
 }
 
 /* ---- expansions */
-static void either(const char *onnx, const char *integers) {
-    if (is_quantized(0)) become(integers);
-    else expand_to(onnx);
-}
-static void exp_add(void) { either("Add", "Add"); }
-static void exp_sub(void) { either("Sub", "Sub"); }
-static void exp_mul(void) { either("Mul", "Mul"); }
-static void exp_div(void) { either("Div", "Div"); }
-static void exp_abs(void) { either("Abs", "Abs"); }
-static void exp_prelu(void) { either("PRelu", "PRelu"); }
 static void exp_squared_difference(void) {
     if (is_quantized(0)) {
         become("SquaredDifference");
@@ -412,17 +389,11 @@ static void exp_leaky_relu(void) {
     if (is_quantized(0)) become("LeakyRelu");
     else gout(0, N_WITH("LeakyRelu", ATTRS(attr_float("alpha", float_attr("alpha"))), gin(0)));
 }
-static void exp_hard_swish(void) {
-    if (is_quantized(0)) become("HardSwish");
-    else expand_to("HardSwish");
-}
 static void relu(double low, double high) { /* high 0: none */
     V x = gin(0);
     if (is_quantized(0)) {
-        struct node *n = def_node();
-        node_set_attr(n, attr_float("low", low));
-        if (high != 0) node_set_attr(n, attr_float("high", high));
-        become("Requantized");
+        const struct attr bounds[] = {attr_float("low", low), attr_float("high", high)};
+        gout(0, own_alike("Requantized", &x, 1, bounds, high != 0 ? 2 : 1));
     } else if (high == 0) {
         gout(0, N_OP("Relu", x));
     } else {
@@ -436,15 +407,11 @@ static void exp_relu_0_to_1(void) { relu(0, 1); }
 static void compare(const char *onnx, const char *how, bool swapped) {
     V a = gin(swapped ? 1 : 0), b = gin(swapped ? 0 : 1);
     if (is_quantized(0) && is_quantized(1) && dtype_bits(dtype(in(0))) <= 16) {
-        struct node *from = def_node(), *n = n_node_in("tflite", "Compare", (const V[]){gin(0), gin(1)}, 2, 1);
-        for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
-        node_set_attr(n, attr_str("how", how));
-        node_set_attr(n, attr_int("swapped", swapped));
-        def_infer(n->in->graph, n);
-        gout(0, n->outs.v[0]);
+        gout(0, own_alike("Compare", (const V[]){gin(0), gin(1)}, 2,
+                          ATTRS(attr_str("how", how), attr_int("swapped", swapped))));
         return;
     }
-    V r = n_op(onnx, 0, (const V[]){a, b}, 2, NULL, 0);
+    V r = N_OP(onnx, a, b);
     gout(0, !strcmp(how, "ne") ? N_OP("Not", r) : r);
 }
 static void exp_equal(void) { compare("Equal", "eq", false); }
@@ -453,21 +420,6 @@ static void exp_less(void) { compare("Less", "lt", false); }
 static void exp_less_equal(void) { compare("LessOrEqual", "le", false); }
 static void exp_greater(void) { compare("Less", "lt", true); }
 static void exp_greater_equal(void) { compare("LessOrEqual", "le", true); }
-static void exp_maximum(void) { expand_to("Max"); }
-static void exp_minimum(void) { expand_to("Min"); }
-static void exp_pow(void) { expand_to("Pow"); }
-static void exp_neg(void) { expand_to("Neg"); }
-static void exp_sin(void) { expand_to("Sin"); }
-static void exp_cos(void) { expand_to("Cos"); }
-static void exp_floor(void) { expand_to("Floor"); }
-static void exp_ceil(void) { expand_to("Ceil"); }
-static void exp_round(void) { expand_to("Round"); }
-static void exp_sign(void) { expand_to("Sign"); }
-static void exp_not(void) { expand_to("Not"); }
-static void exp_and(void) { expand_to("And"); }
-static void exp_or(void) { expand_to("Or"); }
-static void exp_xor(void) { expand_to("BitwiseXor"); }
-static void exp_add_n(void) { expand_to("Sum"); }
 static void exp_square(void) { gout(0, N_OP("Mul", gin(0), gin(0))); }
 static bool of_floats(void) { return dtype_is_float(dtype(in(0))); }
 /* Quotients of integers round down; what ONNX's Div cuts off is corrected where Mod says that signs differ. */
@@ -475,14 +427,12 @@ static void exp_floor_div(void) {
     if (of_floats()) gout(0, N_OP("Floor", N_OP("Div", gin(0), gin(1))));
     else gout(0, N_OP("Div", N_OP("Sub", gin(0), N_OP("Mod", gin(0), gin(1))), gin(1)));
 }
-static void exp_floor_mod(void) { expand_to("Mod"); }
 static void op_right_shift(void) {
     T a = in(0), b = in(1);
     X i = axes(bcast_shape((T[]){a, b}, 2));
     E by = at(b, bcast(b, i)), most = num(dtype_bits(dtype(a)) - 1);
     out(0, dtype(a), i, shr_(at(a, bcast(a, i)), min_(max_(by, num(0)), most)));
 }
-static void exp_right_shift(void) { become("RightShift"); }
 static void op_atan2(void) {
     T y = in(0), x = in(1);
     X i = axes(bcast_shape((T[]){y, x}, 2));
@@ -491,7 +441,6 @@ static void op_atan2(void) {
     E r = sel(gt(b, zero), q, sel(lt(b, zero), sel(sign, sub(q, pi), add(q, pi)), sel(sign, neg(half), half)));
     out(0, dtype(y), i, sel(and_(eq(a, zero), eq(b, zero)), zero, r));
 }
-static void exp_atan2(void) { become("Atan2"); }
 static void exp_cast(void) {
     enum dtype t = out_type();
     V x = dtype_is_complex(dtype(in(0))) && t != dtype(in(0)) ? complex_part(gin(0), false) : gin(0);
@@ -500,10 +449,7 @@ static void exp_cast(void) {
 }
 static void exp_zeros_like(void) {
     enum dtype t = dtype(in(0));
-    if (!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL) {
-        fail(E_TYPE, "%s is no number", dtype_name(t));
-        return;
-    }
+    if (fail_if(!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL, E_TYPE, "%s is no number", dtype_name(t))) return;
     struct tensor *z = n_tensor(dtype(in(0)), (int64_t[]){1}, 1);
     gout(0, N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = z}), N_OP("Shape", gin(0))));
 }
@@ -554,10 +500,7 @@ static void op_fake_quant(void) {
     T x = in(0);
     X i = axes(shape(x));
     int64_t bits = int_attr("num_bits"), narrow = int_attr("narrow_range") ? 1 : 0;
-    if (bits < 2 || bits > 16) {
-        fail(E_ATTR, "num_bits is %lld, not 2 to 16", (long long)bits);
-        return;
-    }
+    if (fail_if(bits < 2 || bits > 16, E_ATTR, "num_bits is %lld, not 2 to 16", (long long)bits)) return;
     float lo = (float)float_attr("min"), hi = (float)float_attr("max");
     float least_code = (float)narrow, most_code = (float)((1 << bits) - 1);
     float scale = (hi - lo) / (most_code - least_code), zero = least_code - lo / scale;
@@ -567,27 +510,26 @@ static void op_fake_quant(void) {
     E code = floor_(add(mul(v, num((double)inverse)), num(0.5)));
     out(0, F32, i, add(mul(code, num((double)scale)), num((double)from)));
 }
-static void exp_fake_quant(void) { become("FakeQuant"); }
 
-static const struct op_attr a_pot[] = {{.name = "pot_scale_int16", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_pot[] = {A_INT("pot_scale_int16", .i = 1), {0}};
 static const struct op_slot s_pair[] = {{"a", T16, 0}, {"b", T16, 0}, {0}}, s_one[] = {{"x", T16 | TSET(I32), 0}, {0}},
                             s_floats[] = {{"x", TS_FLOAT, 0}, {0}}, s_codes[] = {{"x", TS_INT | TS_SUB, 0}, {0}},
                             s_table[] = {{"x", TSET(I16), 0}, {"table", TSET(I16) | TSET(U16), 0}, {0}},
                             s_ints[] = {{"a", TS_INT, 0}, {"b", TS_INT, 0}, {0}},
                             s_floats2[] = {{"a", TSET(F32) | TSET(F64), 0}, {"b", TSET(F32) | TSET(F64), 0}, {0}};
-#define ONNX1(name, fn) TFLITE(name, tfl_any1, fn, "as ONNX")
-#define ONNX2(name, fn) TFLITE(name, tfl_any2, fn, "as ONNX")
+#define ONNX1(name, to) BY_NAME(name, tfl_any1, exp_as_onnx, to, "as ONNX")
+#define ONNX2(name, to) BY_NAME(name, tfl_any2, exp_as_onnx, to, "as ONNX")
 #define FIXED           "fixed point as LiteRT's reference kernel"
 const struct op ops_tflite_math[] = {
-    TFLITE("ADD", tfl_any2, exp_add, "quantized: " FIXED),
-    TFLITE("SUB", tfl_any2, exp_sub, "quantized: " FIXED),
-    TFLITE("MUL", tfl_any2, exp_mul, "quantized: " FIXED),
-    TFLITE("DIV", tfl_any2, exp_div, "quantized: " FIXED),
+    BY_NAME("ADD", tfl_any2, exp_as_either, "Add", "quantized: " FIXED),
+    BY_NAME("SUB", tfl_any2, exp_as_either, "Sub", "quantized: " FIXED),
+    BY_NAME("MUL", tfl_any2, exp_as_either, "Mul", "quantized: " FIXED),
+    BY_NAME("DIV", tfl_any2, exp_as_either, "Div", "quantized: " FIXED),
     TFLITE("SQUARED_DIFFERENCE", tfl_any2, exp_squared_difference, "quantized: " FIXED),
-    TFLITE("ABS", tfl_any1, exp_abs, "quantized: " FIXED),
-    TFLITE("PRELU", tfl_any2, exp_prelu, "quantized: " FIXED),
+    BY_NAME("ABS", tfl_any1, exp_as_either, "Abs", "quantized: " FIXED),
+    BY_NAME("PRELU", tfl_any2, exp_as_either, "PRelu", "quantized: " FIXED),
     TFLITE("LEAKY_RELU", tfl_any1, exp_leaky_relu, "quantized: " FIXED),
-    TFLITE("HARD_SWISH", tfl_any1, exp_hard_swish, "quantized: " FIXED),
+    BY_NAME("HARD_SWISH", tfl_any1, exp_as_either, "HardSwish", "quantized: " FIXED),
     TFLITE("RELU", tfl_any1, exp_relu, "quantized: " FIXED),
     TFLITE("RELU6", tfl_any1, exp_relu6, "quantized: " FIXED),
     TFLITE("RELU_N1_TO_1", tfl_any1, exp_relu_n1_to_1, "quantized: " FIXED),
@@ -606,31 +548,31 @@ const struct op ops_tflite_math[] = {
     TFLITE("LESS_EQUAL", tfl_any2, exp_less_equal, "quantized: " FIXED),
     TFLITE("GREATER", tfl_any2, exp_greater, "quantized: " FIXED),
     TFLITE("GREATER_EQUAL", tfl_any2, exp_greater_equal, "quantized: " FIXED),
-    ONNX2("MAXIMUM", exp_maximum),
-    ONNX2("MINIMUM", exp_minimum),
-    ONNX2("POW", exp_pow),
-    ONNX1("NEG", exp_neg),
-    ONNX1("SIN", exp_sin),
-    ONNX1("COS", exp_cos),
-    ONNX1("FLOOR", exp_floor),
-    ONNX1("CEIL", exp_ceil),
-    ONNX1("ROUND", exp_round),
-    ONNX1("SIGN", exp_sign),
-    ONNX1("SQUARE", exp_square),
-    ONNX1("LOGICAL_NOT", exp_not),
-    ONNX2("LOGICAL_AND", exp_and),
-    ONNX2("LOGICAL_OR", exp_or),
-    ONNX2("BITWISE_XOR", exp_xor),
-    ONNX2("FLOOR_DIV", exp_floor_div),
-    ONNX2("FLOOR_MOD", exp_floor_mod),
-    TFLITE("ADD_N", tfl_many, exp_add_n, "as ONNX Sum"),
-    TFLITE("RIGHT_SHIFT", tfl_any2, exp_right_shift, "shifts are clamped to the width"),
-    TFLITE("ATAN2", tfl_any2, exp_atan2, "by atan of the quotient"),
+    ONNX2("MAXIMUM", "Max"),
+    ONNX2("MINIMUM", "Min"),
+    ONNX2("POW", "Pow"),
+    ONNX1("NEG", "Neg"),
+    ONNX1("SIN", "Sin"),
+    ONNX1("COS", "Cos"),
+    ONNX1("FLOOR", "Floor"),
+    ONNX1("CEIL", "Ceil"),
+    ONNX1("ROUND", "Round"),
+    ONNX1("SIGN", "Sign"),
+    AS_ONNX("SQUARE", tfl_any1, exp_square),
+    ONNX1("LOGICAL_NOT", "Not"),
+    ONNX2("LOGICAL_AND", "And"),
+    ONNX2("LOGICAL_OR", "Or"),
+    ONNX2("BITWISE_XOR", "BitwiseXor"),
+    AS_ONNX("FLOOR_DIV", tfl_any2, exp_floor_div),
+    ONNX2("FLOOR_MOD", "Mod"),
+    BY_NAME("ADD_N", tfl_many, exp_as_onnx, "Sum", "as ONNX Sum"),
+    BY_NAME("RIGHT_SHIFT", tfl_any2, exp_as_own, "RightShift", "shifts are clamped to the width"),
+    BY_NAME("ATAN2", tfl_any2, exp_as_own, "Atan2", "by atan of the quotient"),
     TFLITE("CAST", tfl_any1, exp_cast, "as ONNX; of complex numbers the real part"),
     TFLITE("ZEROS_LIKE", tfl_any1, exp_zeros_like, "zeros"),
     TFLITE("QUANTIZE", tfl_any1, exp_quantize, FIXED),
     TFLITE("DEQUANTIZE", tfl_any1, exp_dequantize, "scale * (q - zero) in f64, rounded once; by channel in f32"),
-    TFLITE("FAKE_QUANT", tfl_any1, exp_fake_quant, "in f32"),
+    BY_NAME("FAKE_QUANT", tfl_any1, exp_as_own, "FakeQuant", "in f32"),
     DEFINED("Add", a_pot, s_pair, op_add, FIXED),
     DEFINED("Sub", a_pot, s_pair, op_sub, FIXED),
     DEFINED("Mul", tfl_attrs, s_pair, op_mul, FIXED),

@@ -15,7 +15,6 @@ static struct node *pool_node(const char *op, V x, bool integers) {
     node_set_attr(n, attr_str("auto_pad", int_attr("padding") == 0 ? "SAME_UPPER" : "VALID"));
     return n;
 }
-static V done(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
 static bool is_image(V x) {
     if (v_rank(x) == 4) return true;
     return fail(E_RANK, "an input of rank %d, not 4", v_rank(x)), false;
@@ -29,7 +28,7 @@ static V bounded(V y) {
 }
 static void exp_max_pool(void) {
     if (!is_image(gin(0))) return;
-    V y = done(pool_node("MaxPool", channels_first(gin(0)), false));
+    V y = n_inferred(pool_node("MaxPool", channels_first(gin(0)), false));
     if (!y) return;
     y = is_quantized(0) ? bounded(y) : activated(y);
     gout(0, channels_last(y));
@@ -37,14 +36,14 @@ static void exp_max_pool(void) {
 static void exp_average_pool(void) {
     if (!is_image(gin(0))) return;
     bool integers = is_quantized(0);
-    V y = done(pool_node("AveragePool", channels_first(gin(0)), integers));
+    V y = n_inferred(pool_node("AveragePool", channels_first(gin(0)), integers));
     if (!y) return;
     gout(0, channels_last(integers ? bounded(y) : activated(y)));
 }
 /* The root of the mean of squares: LpPool adds squares, of no more cells than there are. */
 static void exp_l2_pool(void) {
     if (!is_image(gin(0))) return;
-    V x = channels_first(gin(0)), y = done(pool_node("AveragePool", N_OP("Mul", x, x), false));
+    V x = channels_first(gin(0)), y = n_inferred(pool_node("AveragePool", N_OP("Mul", x, x), false));
     if (y) gout(0, channels_last(activated(N_OP("Sqrt", y))));
 }
 /* Means of codes, rounded half away from zero; padding is not counted. */
@@ -70,7 +69,7 @@ static V reduction(const char *op, V x) {
     struct node *n = n_node(op, (const V[]){x, int_vector(gin(1))}, 2, 1);
     node_set_attr(n, attr_int("keepdims", int_attr("keep_dims")));
     node_set_attr(n, attr_int("noop_with_empty_axes", 1));
-    return done(n);
+    return n_inferred(n);
 }
 /* The sum of the codes less zero points, times the ratio of the scales (and a number's reciprocal for a mean). */
 static void op_sum_of_codes(void) {
@@ -85,10 +84,9 @@ static void op_sum_of_codes(void) {
     for (int k = 0; k < n; k++) {
         int a = norm_axis(axis[k], rank(x));
         if (a >= rank(x) || gone[a]) continue;
-        if (mean && !const_int(dim(x, a), &d)) {
-            fail(E_SHAPE, "a mean of codes over an axis of open size is not supported");
+        if (fail_if(mean && !const_int(dim(x, a), &d), E_SHAPE,
+                    "a mean of codes over an axis of open size is not supported"))
             return;
-        }
         gone[a] = true;
         if (mean) count *= d;
     }
@@ -125,12 +123,8 @@ static void codes_summed(bool mean) {
     int64_t axis[X_MAX_LIST];
     int n = const_ints(1, axis, X_MAX_LIST);
     if (n < 0) return;
-    struct node *from = def_node(), *to = n_node_in("tflite", "SumOfCodes", (const V[]){gin(0)}, 1, 1);
-    for (int k = 0; k < from->attrs.n; k++) node_set_attr(to, from->attrs.v[k]);
-    node_set_attr(to, attr_ints("axes", axis, n));
-    node_set_attr(to, attr_int("mean", mean));
-    V y = done(to);
-    if (y) gout(0, y);
+    V x = gin(0);
+    gout(0, own_alike("SumOfCodes", &x, 1, ATTRS(attr_ints("axes", axis, n), attr_int("mean", mean))));
 }
 static void exp_mean(void) {
     if (is_quantized(0) && dtype_bits(dtype(in(0))) <= 16) codes_summed(true);
@@ -261,30 +255,20 @@ static V table16(double in_scale, int64_t in_zero, double out_scale, double (*f)
 static void exp_softmax(void) {
     enum dtype t = dtype(in(0));
     float beta = (float)float_attr("beta");
-    struct node *from = def_node(), *n;
     if (!is_quantized(0)) {
         V x = gin(0);
         if (beta != 1.0f) x = N_OP("Mul", x, n_const_f(x->type.dtype, (double)beta));
         gout(0, N_WITH("Softmax", ATTRS(attr_int("axis", -1)), x));
         return;
     }
-    if (v_rank(gin(0)) < 1) {
-        fail(E_RANK, "softmax of a scalar");
-        return;
-    }
-    if (dtype_bits(t) == 8) n = n_node_in("tflite", "Softmax", (const V[]){gin(0), exp_table()}, 2, 1);
+    if (fail_if(v_rank(gin(0)) < 1, E_RANK, "softmax of a scalar")) return;
+    if (dtype_bits(t) == 8) gout(0, own_alike("Softmax", (const V[]){gin(0), exp_table()}, 2, NULL, 0));
     else if (t == I16 && out_type() == I16)
-        n = n_node_in("tflite", "Softmax16",
-                      (const V[]){gin(0), table16(10.0 / 65535, INT16_MAX, 2.0 / 65535, f64_exp),
-                                  table16(1.0 / 65535, INT16_MIN, 2.0 / 65535, f64_inverse)},
-                      3, 1);
-    else {
-        fail(E_TYPE, "softmax of %s is not supported", dtype_name(t));
-        return;
-    }
-    for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
-    V y = done(n);
-    if (y) gout(0, y);
+        gout(0, own_alike("Softmax16",
+                          (const V[]){gin(0), table16(10.0 / 65535, INT16_MAX, 2.0 / 65535, f64_exp),
+                                      table16(1.0 / 65535, INT16_MIN, 2.0 / 65535, f64_inverse)},
+                          3, NULL, 0));
+    else fail(E_TYPE, "softmax of %s is not supported", dtype_name(t));
 }
 static void exp_log_softmax(void) {
     if (is_quantized(0)) fail(E_OP, "LOG_SOFTMAX of quantized tensors is not supported");
@@ -292,14 +276,13 @@ static void exp_log_softmax(void) {
 }
 
 /* ---- norms */
-static V last_axis(void) { return n_const_i64((int64_t[]){-1}, 1); }
 static void exp_l2_norm(void) {
     V x = gin(0);
     if (is_quantized(0)) {
         become("L2Norm");
         return;
     }
-    V sum = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), N_OP("Mul", x, x), last_axis());
+    V sum = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), N_OP("Mul", x, x), N_INTS(-1));
     V root = N_OP("Max", N_OP("Sqrt", sum), n_const_f(x->type.dtype, 1e-6f));
     gout(0, activated(N_OP("Div", x, root)));
 }
@@ -345,10 +328,9 @@ static void op_lrn(void) {
     T x = in(0);
     int64_t radius = int_attr("radius");
     int last = rank(x) - 1;
-    if (radius < 0 || radius > 1 << 20 || last < 0) {
-        fail(E_ATTR, "radius %lld of a tensor of rank %d", (long long)radius, rank(x));
+    if (fail_if(radius < 0 || radius > 1 << 20 || last < 0, E_ATTR, "radius %lld of a tensor of rank %d",
+                (long long)radius, rank(x)))
         return;
-    }
     X i = axes(shape(x)), o = axes(shape(x)), lead = sub_list(o, 0, last);
     E r = raxis(idx(2 * radius), "near"), v = at_or(x, push(lead, add(o.v[last], sub(r, idx(radius)))), num(0));
     T sum = reduce("sum", F32, o, RED_SUM, list1(r), mul(v, v), NULL);
@@ -356,7 +338,6 @@ static void op_lrn(void) {
     E base = add(num(float_attr("bias")), mul(num(float_attr("alpha")), at(sum, i)));
     out(0, F32, i, mul(at(x, i), fn2("pow", base, num(-float_attr("beta")))));
 }
-static void exp_lrn(void) { become("Lrn"); }
 
 /* ---- resizing: [N, H, W, C] to the sizes in input 1 */
 struct line {         /* one axis of the result */
@@ -436,12 +417,9 @@ static void op_resize_bilinear(void) {
     v = add(add(v, mul(mul(corner[2], qy), w.part)), mul(mul(corner[3], h.part), w.part));
     out(0, dtype(x), o, dtype(x) == F32 ? v : cast(dtype(x), trunc_(add(v, num(0.5)))));
 }
-static void exp_resize_nearest(void) { become("ResizeNearest"); }
-static void exp_resize_bilinear(void) { become("ResizeBilinear"); }
 
-static const struct op_attr a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {0}};
-static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}},
-                            s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
+static const struct op_attr a_pool[] = {A_STRING("auto_pad", .s = "NOTSET"), {0}};
+static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
                             s_softmax[] = {{"x", T8, 0}, {"table", TSET(I32), 0}, {0}},
                             s_softmax16[] = {{"x", TSET(I16), 0},
                                              {"exp", TSET(I16), 0},
@@ -465,15 +443,15 @@ const struct op ops_tflite_reduce[] = {
     TFLITE("SOFTMAX", tfl_any1, exp_softmax, "codes: fixed point as LiteRT's reference kernel"),
     TFLITE("LOG_SOFTMAX", tfl_any1, exp_log_softmax, "not of codes"),
     TFLITE("L2_NORMALIZATION", tfl_any1, exp_l2_norm, "codes: fixed point as LiteRT's reference kernel"),
-    TFLITE("LOCAL_RESPONSE_NORMALIZATION", tfl_any1, exp_lrn, "the last neighbour is c + radius - 1"),
-    TFLITE("RESIZE_BILINEAR", tfl_any2, exp_resize_bilinear, "i8, i16: in 1024ths; else in f32"),
-    TFLITE("RESIZE_NEAREST_NEIGHBOR", tfl_any2, exp_resize_nearest, "positions in f32"),
+    BY_NAME("LOCAL_RESPONSE_NORMALIZATION", tfl_any1, exp_as_own, "Lrn", "the last neighbour is c + radius - 1"),
+    BY_NAME("RESIZE_BILINEAR", tfl_any2, exp_as_own, "ResizeBilinear", "i8, i16: in 1024ths; else in f32"),
+    BY_NAME("RESIZE_NEAREST_NEIGHBOR", tfl_any2, exp_as_own, "ResizeNearest", "positions in f32"),
     DEFINED("AveragePool", a_pool, s_codes, op_average, "halves away from zero"),
     DEFINED("SumOfCodes", tfl_attrs, s_sum, op_sum_of_codes, "fixed point as LiteRT's reference kernel"),
     DEFINED("Softmax", tfl_attrs, s_softmax, op_softmax, "fixed point as LiteRT's reference kernel"),
     DEFINED("Softmax16", tfl_attrs, s_softmax16, op_softmax16, "fixed point as LiteRT's reference kernel"),
     DEFINED("L2Norm", tfl_attrs, s_codes, op_l2_norm, "fixed point as LiteRT's reference kernel"),
-    DEFINED("Lrn", tfl_attrs, s_f32, op_lrn, "the last neighbour is c + radius - 1"),
+    DEFINED("Lrn", tfl_attrs, slots_f32, op_lrn, "the last neighbour is c + radius - 1"),
     DEFINED("ResizeNearest", tfl_attrs, s_resize, op_resize_nearest, "positions in f32"),
     DEFINED("ResizeBilinear", tfl_attrs, s_resize, op_resize_bilinear, "i8, i16: in 1024ths; else in f32"),
     {0},

@@ -50,10 +50,9 @@ static V vectors(const int *which, int n, int64_t h, enum dtype t) {
     for (int g = 0; g < n; g++) {
         V x = gin(which[g]);
         if (!x) continue;
-        if (!x->init || tensor_count(x->init) != h) {
-            fail(E_SHAPE, "input %d must be a constant of %lld elements", which[g], (long long)h);
+        if (fail_if(!x->init || tensor_count(x->init) != h, E_SHAPE, "input %d must be a constant of %lld elements",
+                    which[g], (long long)h))
             return NULL;
-        }
         for (int64_t k = 0; k < h; k++) {
             if (dtype_is_float(t)) tensor_set_f(v, g * h + k, tensor_f(x->init, k));
             else tensor_set_i(v, g * h + k, tensor_i(x->init, k));
@@ -112,7 +111,7 @@ static bool read_lstm(struct lstm *l, bool sequence) {
     for (int k = 0; k < GATES && l->at_h == AT_H; k++)
         if (gin(AT_NORM + k)) return fail(E_OP, "LSTM with layer normalization is not supported"), false;
     enum dtype w = dtype(in(w_f));
-    l->x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    l->x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, N_INTS(0));
     l->h = gin(l->at_h), l->c = gin(l->at_c);
     l->codes = dtype(in(AT_X)) == I8;
     l->hybrid = !l->codes && dtype_is_int(w);
@@ -142,12 +141,12 @@ static V gates_requantized(const struct lstm *l, V sums, int base, float scale, 
     node_set_attr(n, attr_int("out_type", dtype_onnx(to)));
     node_set_attr(n, attr_int("min", b.lo));
     node_set_attr(n, attr_int("max", b.hi));
-    return n->outs.v[0];
+    return n_inferred(n);
 }
 static V integer_sums(V a, V w, V bias, int64_t zero) {
     struct node *n = n_node_in("tflite", "MatMul", (const V[]){a, w, bias}, bias ? 3 : 2, 1);
     node_set_attr(n, attr_int("x_zero", zero));
-    return n->outs.v[0];
+    return n_inferred(n);
 }
 static V scales_of(const struct lstm *l, int base) {
     double s[GATES];
@@ -156,8 +155,8 @@ static V scales_of(const struct lstm *l, int base) {
 }
 /* Rows of all steps to [T, B, columns], as x has them. */
 static V of_steps(V rows, V x, int64_t columns) {
-    V lead = N_OP("Slice", N_OP("Shape", x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){2}, 1));
-    return N_OP("Reshape", rows, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&columns, 1)));
+    V lead = N_OP("Slice", N_OP("Shape", x), N_INTS(0), N_INTS(2));
+    return N_OP("Reshape", rows, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, N_INTS(columns)));
 }
 /* What the inputs give to the gates of all steps: [T, B, gates * H]. */
 static V inputs_part(const struct lstm *l) {
@@ -171,8 +170,7 @@ static V inputs_part(const struct lstm *l) {
     if (l->codes) {
         struct quant q = quant_in(AT_X);
         y = integer_sums(rows, w, b, q.zero);
-        if (!def_infer(y->def->in->graph, y->def)) return NULL;
-        y = inferred(gates_requantized(l, y, AT_W, q.scale, I16)->def);
+        if (y) y = gates_requantized(l, y, AT_W, q.scale, I16);
     } else {
         y = l->hybrid ? hybrid_sums(rows, w, scales_of(l, AT_W)) : N_OP("MatMul", rows, w);
         if (y) y = N_OP("Add", y, b);
@@ -194,8 +192,8 @@ static bool lstm_step(const void *of, V xg, const V *states, V *next) {
         struct quant q = quant_in(l->at_h), hidden = quant_mid(4);
         if (!(hidden.scale > 0) || !(quant_in(l->at_c).scale > 0))
             return fail(E_ATTR, "the scale of the hidden state or the cells is not given"), false;
-        rg = inferred(integer_sums(h, r, NULL, q.zero)->def);
-        if (!rg || !(rg = inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
+        rg = integer_sums(h, r, NULL, q.zero);
+        if (!rg || !(rg = gates_requantized(l, rg, AT_R, q.scale, I32))) return false;
         struct fixed f = fixed_of((double)(float)(ldexp(1, -15) / (double)hidden.scale * ldexp(1, -15)));
         n = n_node_in("tflite", "LstmStep8", (const V[]){xg, rg, c}, 3, 2);
         node_set_attr(n, attr_int("multiplier", f.multiplier));
@@ -261,7 +259,7 @@ static bool scan(const struct cell *cell, V gates, V *states, V *y) {
 static bool run_cell(const struct cell *cell, V gates, V *states, bool sequence, V *y) {
     if (sequence) return scan(cell, gates, states, y);
     V now[] = {states[0], cell->nstates > 1 ? states[1] : NULL};
-    if (!cell->step(cell->of, N_OP("Squeeze", gates, n_const_i64((int64_t[]){0}, 1)), now, states)) return false;
+    if (!cell->step(cell->of, N_OP("Squeeze", gates, N_INTS(0)), now, states)) return false;
     *y = states[0];
     return true;
 }
@@ -332,7 +330,7 @@ static bool rnn_of(int base, bool sequence, V *state, V *y) {
         !known_dim(w, 1, &inputs))
         return fail(E_SHAPE, "inputs, weights and state do not fit"), false;
     if (dtype(in(0)) != F32) return fail(E_TYPE, "RNN of %s", dtype_name(dtype(in(0)))), false;
-    x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, N_INTS(0));
     V sums = product_with(reshaped_to(x, (int64_t[]){-1, inputs}, 2), base + RNN_W, l.units, inputs);
     *state = h;
     return sums && run_cell(&cell, of_steps(N_OP("Add", sums, bias), x, l.units), state, sequence, y);
@@ -407,10 +405,8 @@ static void op_lstm_step8(void) {
     struct gate_reader g;
     int bits = (int)int_attr("cell_bits"); /* the cell's scale is 2^bits */
     struct fixed f = {int_attr("multiplier"), (int)int_attr("shift")};
-    if (bits > -9 || bits < -15) {
-        fail(E_ATTR, "the scale of the cells must be a power of two from 2^-15 to 2^-9");
+    if (fail_if(bits > -9 || bits < -15, E_ATTR, "the scale of the cells must be a power of two from 2^-15 to 2^-9"))
         return;
-    }
     if (!gates_of(&g, c)) return;
     E forget = logistic16(to16(gate(&g, GATE_F)), 3), fresh = tanh16(to16(gate(&g, GATE_C)), 3);
     E take = g.n == 4 ? logistic16(to16(gate(&g, GATE_I)), 3) : sub(typed(I32, 32767), forget);
@@ -459,7 +455,7 @@ static void op_weigh_steps(void) {
 static V node_with(const char *op, const V *ins, int n, const char *attr, int64_t v) {
     struct node *s = n_node_in("tflite", op, ins, n, 1);
     node_set_attr(s, attr_int(attr, v));
-    return inferred(s);
+    return n_inferred(s);
 }
 static V rescaled(V sums, float scale, float to, enum dtype t, int64_t zero, struct bounds b) {
     struct fixed f = fixed_of((double)(scale / to));
@@ -472,19 +468,18 @@ static void exp_svdf(void) {
     V x = gin(SVDF_X), w = gin(SVDF_FEATURES), wt = gin(SVDF_TIME), bias = gin(SVDF_BIAS), state = gin(SVDF_STATE),
       fresh, y;
     int64_t memory, rank_ = int_attr("rank"), features;
-    if (v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 || !known_dim(wt, 1, &memory) ||
-        memory < 1 || !known_dim(w, 0, &features) || rank_ < 1 || features % rank_ || !known_dim(wt, 0, &features)) {
-        fail(E_SHAPE, "inputs, weights, state and rank do not fit");
+    if (fail_if(v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 ||
+                    !known_dim(wt, 1, &memory) || memory < 1 || !known_dim(w, 0, &features) || rank_ < 1 ||
+                    features % rank_ || !known_dim(wt, 0, &features),
+                E_SHAPE, "inputs, weights, state and rank do not fit"))
         return;
-    }
     bool codes = dtype(in(SVDF_X)) == I8, hybrid = !codes && dtype(in(SVDF_FEATURES)) == I8;
     V turned = transposed(w, (int64_t[]){1, 0}, 2);
     if (codes) {
-        if (dtype(in(SVDF_STATE)) != I16 || dtype(in(SVDF_TIME)) != I16) {
-            fail(E_TYPE, "an integer SVDF must have a state and weights of time of 16 bit");
+        if (fail_if(dtype(in(SVDF_STATE)) != I16 || dtype(in(SVDF_TIME)) != I16, E_TYPE,
+                    "an integer SVDF must have a state and weights of time of 16 bit"))
             return;
-        }
-        fresh = inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
+        fresh = n_inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
         if (fresh)
             fresh = rescaled(fresh, quant_in(SVDF_X).scale * quant_in(SVDF_FEATURES).scale, quant_in(SVDF_STATE).scale,
                              I16, 0, type_bounds(I16));
@@ -522,9 +517,8 @@ static const struct op_slot s_step[] = {{"gates", TSET(F32), 0},
                                          {"w", TSET(F32) | TSET(I16), 0},
                                          {"bias", TSET(F32) | TSET(I32), OPTIONAL},
                                          {0}};
-static const struct op_attr a_shift[] = {{.name = "memory", .kind = AT_INT, .i = 1}, {0}},
-                            a_both[] = {{.name = "time_major", .kind = AT_INT, .i = 1}, {0}},
-                            a_weigh[] = {{.name = "rank", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_shift[] = {A_INT("memory", .i = 1), {0}}, a_both[] = {A_INT("time_major", .i = 1), {0}},
+                            a_weigh[] = {A_INT("rank", .i = 1), {0}};
 const struct op ops_tflite_rnn[] = {
     TFLITE("UNIDIRECTIONAL_SEQUENCE_LSTM", tfl_many, exp_sequence_lstm,
            "floats, hybrid, 8 bit codes with 16 bit cells; no layer normalization"),

@@ -4,20 +4,18 @@
 #include "lower/ops/tflite.h"
 #include <string.h>
 
-static V ints(const int64_t *v, int n) { return n_const_i64(v, n); }
-
 /* ---- shapes */
 static void exp_reshape(void) {
     const int64_t *given;
     int n = ints_attr("new_shape", &given);
-    V shape = gin(1) ? int_vector(gin(1)) : ints(given, n);
-    if (n == 1 && given[0] == 0 && !gin(1)) shape = ints(NULL, 0); /* how older files say: a scalar */
+    V shape = gin(1) ? int_vector(gin(1)) : n_const_i64(given, n);
+    if (n == 1 && given[0] == 0 && !gin(1)) shape = n_const_i64(NULL, 0); /* how older files say: a scalar */
     gout(0, N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), gin(0), shape));
 }
 static void exp_squeeze(void) {
     const int64_t *axis;
     int n = ints_attr("squeeze_dims", &axis);
-    gout(0, n ? N_OP("Squeeze", gin(0), ints(axis, n)) : N_OP("Squeeze", gin(0)));
+    gout(0, n ? N_OP("Squeeze", gin(0), n_const_i64(axis, n)) : N_OP("Squeeze", gin(0)));
 }
 static void exp_expand_dims(void) { gout(0, N_OP("Unsqueeze", gin(0), int_vector(gin(1)))); }
 static void exp_shape(void) {
@@ -32,10 +30,9 @@ static void exp_transpose(void) {
     if (n < 0) return;
     for (int k = 0; k < n; k++) {
         if (perm[k] < 0) perm[k] += rank;
-        if (n != rank || perm[k] < 0 || perm[k] >= rank || seen[perm[k]]) {
-            fail(E_ATTR, "these are not the %d axes in another order", rank);
+        if (fail_if(n != rank || perm[k] < 0 || perm[k] >= rank || seen[perm[k]], E_ATTR,
+                    "these are not the %d axes in another order", rank))
             return;
-        }
         seen[perm[k]] = true;
     }
     V y = transposed(gin(0), perm, n);
@@ -47,10 +44,7 @@ static void exp_tile(void) { gout(0, N_OP("Tile", gin(0), int_vector(gin(1)))); 
 static void exp_broadcast_args(void) {
     V s[2] = {int_vector(gin(0)), int_vector(gin(1))};
     int64_t n[2];
-    if (!known_dim(s[0], 0, &n[0]) || !known_dim(s[1], 0, &n[1])) {
-        fail(E_SHAPE, "the ranks are not known");
-        return;
-    }
+    if (fail_if(!known_dim(s[0], 0, &n[0]) || !known_dim(s[1], 0, &n[1]), E_SHAPE, "the ranks are not known")) return;
     for (int k = 0; k < 2; k++)
         if (n[k] < n[1 - k]) {
             struct tensor *lead = n_tensor(I64, (int64_t[]){n[1 - k] - n[k]}, 1);
@@ -73,7 +67,6 @@ static void op_rescaled(void) {
 }
 static V rescaled(int k) {
     struct quant q = quant_in(k), y = quant_out(0);
-    struct node *n;
     if (!is_quantized(k) || (q.scale == y.scale && q.zero == y.zero)) return gin(k);
     if (dtype(in(k)) != U8) {
         if (dtype(in(k)) == I16) return gin(k); /* the reference kernel moves them as they are */
@@ -82,37 +75,22 @@ static V rescaled(int k) {
                gin(k);
     }
     V x = gin(k);
-    n = n_node_in("tflite", "Rescaled", &x, 1, 1);
-    struct arena *a = &n->in->graph->ctx->arena;
-    const float scales[2] = {q.scale, y.scale};
-    const int64_t zeros_[2] = {q.zero, y.zero};
-    const float *s = arena_copy(a, scales, sizeof scales);
-    const int64_t *z = arena_copy(a, zeros_, sizeof zeros_);
-    node_set_attr(n, (struct attr){.name = "in_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s});
-    node_set_attr(n, (struct attr){.name = "out_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s + 1});
-    node_set_attr(n, (struct attr){.name = "in_zero", .kind = AT_INTS, .n = 1, .u.is = z});
-    node_set_attr(n, (struct attr){.name = "out_zero", .kind = AT_INTS, .n = 1, .u.is = z + 1});
-    return inferred(n);
+    return own("Rescaled", &x, 1,
+               ATTRS(attr_floats("in_scale", &q.scale, 1), attr_floats("out_scale", &y.scale, 1),
+                     attr_ints("in_zero", &q.zero, 1), attr_ints("out_zero", &y.zero, 1)));
 }
 static void join(bool stack) {
     V v[256];
     int n = n_in(), rank = n ? v_rank(gin(0)) : 0;
     int64_t axis = int_attr("axis"), ranks = rank + (stack ? 1 : 0);
-    if (n > 256 || n < 1) {
-        fail(E_LIMIT, "%d tensors are joined, 1 to 256 are supported", n);
-        return;
-    }
+    if (fail_if(n > 256 || n < 1, E_LIMIT, "%d tensors are joined, 1 to 256 are supported", n)) return;
     if (axis < 0) axis += ranks;
-    if (axis < 0 || axis >= ranks) {
-        fail(E_ATTR, "axis %lld is outside the rank %lld", (long long)int_attr("axis"), (long long)ranks);
+    if (fail_if(axis < 0 || axis >= ranks, E_ATTR, "axis %lld is outside the rank %lld", (long long)int_attr("axis"),
+                (long long)ranks))
         return;
-    }
     for (int k = 0; k < n; k++) {
-        if (!gin(k)) {
-            fail(E_ARITY, "input %d is missing", k);
-            return;
-        }
-        v[k] = stack ? N_OP("Unsqueeze", gin(k), one_int(axis)) : rescaled(k);
+        if (fail_if(!gin(k), E_ARITY, "input %d is missing", k)) return;
+        v[k] = stack ? N_OP("Unsqueeze", gin(k), N_INTS(axis)) : rescaled(k);
         if (!v[k]) return;
     }
     V y = n_op("Concat", 0, v, n, ATTRS(attr_int("axis", axis)));
@@ -124,16 +102,13 @@ static void exp_unpack(void) {
     V x = gin(0);
     int axis = v_rank(x) > 0 ? norm_axis(int_attr("axis"), v_rank(x)) : 0, n = n_out();
     int64_t size;
-    if (!known_dim(x, axis, &size) || size != n) {
-        fail(E_SHAPE, "the axis that is unpacked has not %d elements", n);
+    if (fail_if(!known_dim(x, axis, &size) || size != n, E_SHAPE, "the axis that is unpacked has not %d elements", n))
         return;
-    }
     for (int k = 0; k < n; k++)
         if (wants(k)) gout(k, N_WITH("Gather", ATTRS(attr_int("axis", axis)), x, n_const_f(I64, k)));
 }
-static void split(V x, V axis_in, int axis_at, V sizes) {
+static void split(V x, int axis_at, V sizes) {
     int64_t axis;
-    (void)axis_in;
     if (const_ints(axis_at, &axis, 1) != 1) return;
     int outs = def_node()->outs.n;
     struct node *n = n_node("Split", (const V[]){x, sizes}, sizes ? 2 : 1, outs);
@@ -142,7 +117,7 @@ static void split(V x, V axis_in, int axis_at, V sizes) {
     if (!def_infer(n->in->graph, n)) return;
     for (int k = 0; k < outs; k++) gout(k, n->outs.v[k]);
 }
-static void exp_split(void) { split(gin(1), gin(0), 0, NULL); }
+static void exp_split(void) { split(gin(1), 0, NULL); }
 static void exp_split_v(void) {
     int64_t size[X_MAX_LIST], axis, total, rest = 0;
     int n = const_ints(1, size, X_MAX_LIST), open = -1;
@@ -152,13 +127,12 @@ static void exp_split_v(void) {
         else rest += size[k];
     if (axis < 0) axis += v_rank(gin(0));
     if (open >= 0) {
-        if (!known_dim(gin(0), (int)axis, &total) || total < rest) {
-            fail(E_SHAPE, "the size that is left open is not known");
+        if (fail_if(!known_dim(gin(0), (int)axis, &total) || total < rest, E_SHAPE,
+                    "the size that is left open is not known"))
             return;
-        }
         size[open] = total - rest;
     }
-    split(gin(0), gin(2), 2, ints(size, n));
+    split(gin(0), 2, n_const_i64(size, n));
 }
 
 /* ---- slices */
@@ -209,7 +183,7 @@ static void exp_strided_slice(void) {
     if (nspec < 0 || !read_masks(&s, rank, nspec, stride)) return;
     V y = gin(0);
     if (s.n) {
-        V which = ints(s.spec, s.n), from = int_vector(gin(1)), to = int_vector(gin(2));
+        V which = n_const_i64(s.spec, s.n), from = int_vector(gin(1)), to = int_vector(gin(2));
         for (int k = 0; k < s.n; k++) {
             begins[k] = bit("begin_mask", s.spec[k]), ends[k] = bit("end_mask", s.spec[k]);
             shrinks[k] = bit("shrink_axis_mask", s.spec[k]);
@@ -218,14 +192,14 @@ static void exp_strided_slice(void) {
         }
         from = N_OP("Gather", from, which), to = N_OP("Gather", to, which);
         if (int_attr("offset")) to = N_OP("Add", from, to);
-        V next = N_OP("Add", from, one_int(1)); /* of the one element that shrinking leaves; behind -1 is the end */
-        next = N_OP("Where", N_OP("Equal", from, one_int(-1)), one_int(far), next);
-        to = N_OP("Where", bools(shrinks, s.n), next, N_OP("Where", bools(ends, s.n), ints(high, s.n), to));
-        from = N_OP("Where", bools(begins, s.n), ints(low, s.n), from);
-        y = N_OP("Slice", y, from, to, ints(s.axis, s.n), ints(s.stride, s.n));
+        V next = N_OP("Add", from, N_INTS(1)); /* of the one element that shrinking leaves; behind -1 is the end */
+        next = N_OP("Where", N_OP("Equal", from, N_INTS(-1)), N_INTS(far), next);
+        to = N_OP("Where", bools(shrinks, s.n), next, N_OP("Where", bools(ends, s.n), n_const_i64(high, s.n), to));
+        from = N_OP("Where", bools(begins, s.n), n_const_i64(low, s.n), from);
+        y = N_OP("Slice", y, from, to, n_const_i64(s.axis, s.n), n_const_i64(s.stride, s.n));
     }
-    if (s.ndropped) y = N_OP("Squeeze", y, ints(s.dropped, s.ndropped));
-    if (s.nadded) y = N_OP("Unsqueeze", y, ints(s.added, s.nadded));
+    if (s.ndropped) y = N_OP("Squeeze", y, n_const_i64(s.dropped, s.ndropped));
+    if (s.nadded) y = N_OP("Unsqueeze", y, n_const_i64(s.added, s.nadded));
     gout(0, y == gin(0) ? N_OP("Identity", y) : y);
 }
 static void exp_reverse(void) {
@@ -233,7 +207,8 @@ static void exp_reverse(void) {
     int n = const_ints(1, axis, X_MAX_LIST);
     if (n < 0) return;
     for (int k = 0; k < n; k++) from[k] = INT64_MAX, to[k] = INT64_MIN, step[k] = -1;
-    gout(0, N_OP("Slice", gin(0), ints(from, n), ints(to, n), ints(axis, n), ints(step, n)));
+    gout(0,
+         N_OP("Slice", gin(0), n_const_i64(from, n), n_const_i64(to, n), n_const_i64(axis, n), n_const_i64(step, n)));
 }
 static void exp_reverse_sequence(void) {
     gout(0, N_WITH("ReverseSequence",
@@ -262,17 +237,11 @@ static void op_mirror_pad(void) {
     bool symmetric = int_attr("mode") == 1;
     X dims = list0(), from = list0();
     (void)p;
-    if (n != 2 * rank(x)) {
-        fail(E_SHAPE, "%d pads for rank %d", n, rank(x));
-        return;
-    }
+    if (fail_if(n != 2 * rank(x), E_SHAPE, "%d pads for rank %d", n, rank(x))) return;
     for (int k = 0; k < rank(x); k++) {
         for (int e = 0; e < 2; e++) {
             int64_t w = pad[2 * k + e];
-            if (w < 0 || w > INT32_MAX) {
-                fail(E_ATTR, "a pad of %lld", (long long)w);
-                return;
-            }
+            if (fail_if(w < 0 || w > INT32_MAX, E_ATTR, "a pad of %lld", (long long)w)) return;
             require(le(idx(w), symmetric ? dim(x, k) : max_(sub(dim(x, k), idx(1)), idx(0))),
                     "a mirrored pad is wider than what is mirrored, axis %d", k);
         }
@@ -291,11 +260,7 @@ static void exp_mirror_pad(void) {
     int n = const_ints(1, pad, 2 * X_MAX_LIST);
     V x = gin(0);
     if (n < 0) return;
-    struct node *to = n_node_in("tflite", "MirrorPad", &x, 1, 1);
-    node_set_attr(to, attr_ints("pads", pad, n));
-    node_set_attr(to, attr_int("mode", int_attr("mode")));
-    V y = inferred(to);
-    if (y) gout(0, y);
+    gout(0, own("MirrorPad", &x, 1, ATTRS(attr_ints("pads", pad, n), attr_int("mode", int_attr("mode")))));
 }
 
 /* ---- blocks of space */
@@ -318,7 +283,7 @@ static bool read_blocks(int64_t *block, int *m) {
         if (block[k] < 1 || block[k] > 1 << 12) return fail(E_ATTR, "a block of size %lld", (long long)block[k]), false;
     return true;
 }
-static V dim_of(V shape, int k) { return N_OP("Slice", shape, one_int(k), one_int(k + 1)); }
+static V dim_of(V shape, int k) { return N_OP("Slice", shape, N_INTS(k), N_INTS(k + 1)); }
 static V joined(const V *v, int n) { return n_op("Concat", 0, v, n, ATTRS(attr_int("axis", 0))); }
 static void exp_space_to_batch(void) {
     int64_t block[X_MAX_LIST], perm[X_MAX_LIST], product_ = 1;
@@ -326,23 +291,21 @@ static void exp_space_to_batch(void) {
     V apart[X_MAX_LIST], together[X_MAX_LIST];
     if (!read_blocks(block, &m)) return;
     int64_t pad[2 * X_MAX_LIST], lead[2 * X_MAX_LIST] = {0};
-    if (const_ints(2, pad, 2 * X_MAX_LIST) != 2 * m) {
-        fail(E_SHAPE, "pads must be constant, two for each block");
+    if (fail_if(const_ints(2, pad, 2 * X_MAX_LIST) != 2 * m, E_SHAPE, "pads must be constant, two for each block"))
         return;
-    }
     for (int k = 0; k < m; k++) lead[1 + k] = pad[2 * k], lead[rank + 1 + k] = pad[2 * k + 1], product_ *= block[k];
     double zero = is_quantized(0) ? (double)quant_out(0).zero : 0;
-    V x = N_OP("Pad", gin(0), ints(lead, 2 * rank), n_const_f(dtype(in(0)), zero)), shape = N_OP("Shape", x);
+    V x = N_OP("Pad", gin(0), n_const_i64(lead, 2 * rank), n_const_f(dtype(in(0)), zero)), shape = N_OP("Shape", x);
     apart[n++] = dim_of(shape, 0);
     for (int k = 0; k < m; k++)
-        apart[n++] = N_OP("Div", dim_of(shape, 1 + k), one_int(block[k])), apart[n++] = one_int(block[k]);
+        apart[n++] = N_OP("Div", dim_of(shape, 1 + k), N_INTS(block[k])), apart[n++] = N_INTS(block[k]);
     for (int k = m + 1; k < rank; k++) apart[n++] = dim_of(shape, k);
     for (int k = 0; k < m; k++) perm[p++] = 2 * k + 2;
     perm[p++] = 0;
     for (int k = 0; k < m; k++) perm[p++] = 2 * k + 1;
     for (int k = 2 * m + 1; k < n; k++) perm[p++] = k;
     x = transposed(N_OP("Reshape", x, joined(apart, n)), perm, n);
-    together[0] = N_OP("Mul", dim_of(shape, 0), one_int(product_));
+    together[0] = N_OP("Mul", dim_of(shape, 0), N_INTS(product_));
     for (int k = 0; k < m; k++) together[1 + k] = apart[2 * k + 1];
     for (int k = m + 1; k < rank; k++) together[k] = dim_of(shape, k);
     gout(0, N_OP("Reshape", x, joined(together, rank)));
@@ -353,13 +316,11 @@ static void exp_batch_to_space(void) {
     int m, rank = v_rank(gin(0)), n = 0, p = 0;
     V apart[X_MAX_LIST], together[X_MAX_LIST], to[X_MAX_LIST];
     if (!read_blocks(block, &m)) return;
-    if (const_ints(2, crop, 2 * X_MAX_LIST) != 2 * m) {
-        fail(E_SHAPE, "crops must be constant, two for each block");
+    if (fail_if(const_ints(2, crop, 2 * X_MAX_LIST) != 2 * m, E_SHAPE, "crops must be constant, two for each block"))
         return;
-    }
     for (int k = 0; k < m; k++) product_ *= block[k];
-    V x = gin(0), shape = N_OP("Shape", x), batch = N_OP("Div", dim_of(shape, 0), one_int(product_));
-    for (int k = 0; k < m; k++) apart[n++] = one_int(block[k]);
+    V x = gin(0), shape = N_OP("Shape", x), batch = N_OP("Div", dim_of(shape, 0), N_INTS(product_));
+    for (int k = 0; k < m; k++) apart[n++] = N_INTS(block[k]);
     apart[n++] = batch;
     for (int k = 1; k < rank; k++) apart[n++] = dim_of(shape, k);
     perm[p++] = m;
@@ -367,12 +328,12 @@ static void exp_batch_to_space(void) {
     for (int k = 2 * m + 1; k < n; k++) perm[p++] = k;
     x = transposed(N_OP("Reshape", x, joined(apart, n)), perm, n);
     together[0] = batch;
-    for (int k = 0; k < m; k++) together[1 + k] = N_OP("Mul", dim_of(shape, 1 + k), one_int(block[k]));
+    for (int k = 0; k < m; k++) together[1 + k] = N_OP("Mul", dim_of(shape, 1 + k), N_INTS(block[k]));
     for (int k = m + 1; k < rank; k++) together[k] = dim_of(shape, k);
     x = N_OP("Reshape", x, joined(together, rank));
     for (int k = 0; k < m; k++)
-        from[k] = crop[2 * k], axis[k] = k + 1, to[k] = N_OP("Sub", together[1 + k], one_int(crop[2 * k + 1]));
-    gout(0, N_OP("Slice", x, ints(from, m), joined(to, m), ints(axis, m)));
+        from[k] = crop[2 * k], axis[k] = k + 1, to[k] = N_OP("Sub", together[1 + k], N_INTS(crop[2 * k + 1]));
+    gout(0, N_OP("Slice", x, n_const_i64(from, m), joined(to, m), n_const_i64(axis, m)));
 }
 
 static const struct op_slot s_reshape[] = {{"x", TS_ANY, 0}, {"shape", TS_INDEX, OPTIONAL}, {0}},

@@ -2,10 +2,6 @@
  * which is a padding of the same kind: room between the cells, too. */
 #include "lower/ops/tflite.h"
 
-static void exp_add(void) { expand_to("Add"); }
-static void exp_multiply(void) { expand_to("Mul"); }
-static void exp_maximum(void) { expand_to("Max"); }
-static void exp_minimum(void) { expand_to("Min"); }
 static void exp_and(void) { expand_to(dtype(in(0)) == BOOL ? "And" : "BitwiseAnd"); }
 static void op_shift_left(void) {
     T a = in(0), b = in(1);
@@ -14,25 +10,22 @@ static void op_shift_left(void) {
     E inside = and_(ge(by, zero), lt(by, width));
     out(0, dtype(a), i, sel(inside, shl_(v, sel(inside, by, zero)), zero));
 }
-static void exp_shift_left(void) { become("ShiftLeft"); }
 
 /* ---- low cells before the first, high behind the last, `between` after each but the last; fewer than 0 cut off */
 static void op_spread(void) {
     T x = in(0), with = in(1);
     const int64_t *low, *high, *between;
-    if (ints_attr("low", &low) != rank(x) || ints_attr("high", &high) != rank(x) ||
-        ints_attr("between", &between) != rank(x)) {
-        fail(E_SHAPE, "the paddings do not fit rank %d", rank(x));
+    if (fail_if(ints_attr("low", &low) != rank(x) || ints_attr("high", &high) != rank(x) ||
+                    ints_attr("between", &between) != rank(x),
+                E_SHAPE, "the paddings do not fit rank %d", rank(x)))
         return;
-    }
     X dims = list0(), from = list0();
     for (int k = 0; k < rank(x); k++) {
-        if (between[k] < 0 || between[k] > INT32_MAX || low[k] < INT32_MIN || low[k] > INT32_MAX ||
-            high[k] < INT32_MIN || high[k] > INT32_MAX) {
-            fail(E_ATTR, "a padding of %lld, %lld and %lld", (long long)low[k], (long long)between[k],
-                 (long long)high[k]);
+        if (fail_if(between[k] < 0 || between[k] > INT32_MAX || low[k] < INT32_MIN || low[k] > INT32_MAX ||
+                        high[k] < INT32_MIN || high[k] > INT32_MAX,
+                    E_ATTR, "a padding of %lld, %lld and %lld", (long long)low[k], (long long)between[k],
+                    (long long)high[k]))
             return;
-        }
         E gaps = mul(max_(sub(dim(x, k), idx(1)), idx(0)), idx(between[k]));
         dims = push(dims, max_(add(add(dim(x, k), gaps), idx(low[k] + high[k])), idx(0)));
     }
@@ -67,12 +60,12 @@ static void exp_dilate(void) { /* x, steps, what lies between */
 static const struct op_slot s_spread[] = {{"x", TS_REAL, 0}, {"with", TS_REAL, 0}, {0}},
                             s_ints[] = {{"a", TS_INT, 0}, {"b", TS_INT, 0}, {0}};
 const struct op ops_tflite_stablehlo[] = {
-    TFLITE("STABLEHLO_ADD", tfl_any2, exp_add, "as ONNX"),
-    TFLITE("STABLEHLO_MULTIPLY", tfl_any2, exp_multiply, "as ONNX"),
-    TFLITE("STABLEHLO_MAXIMUM", tfl_any2, exp_maximum, "as ONNX"),
-    TFLITE("STABLEHLO_MINIMUM", tfl_any2, exp_minimum, "as ONNX"),
+    BY_NAME("STABLEHLO_ADD", tfl_any2, exp_as_onnx, "Add", "as ONNX"),
+    BY_NAME("STABLEHLO_MULTIPLY", tfl_any2, exp_as_onnx, "Mul", "as ONNX"),
+    BY_NAME("STABLEHLO_MAXIMUM", tfl_any2, exp_as_onnx, "Max", "as ONNX"),
+    BY_NAME("STABLEHLO_MINIMUM", tfl_any2, exp_as_onnx, "Min", "as ONNX"),
     TFLITE("STABLEHLO_AND", tfl_any2, exp_and, "as ONNX And and BitwiseAnd"),
-    TFLITE("STABLEHLO_SHIFT_LEFT", s_ints, exp_shift_left, "shifts by the width and more give 0"),
+    BY_NAME("STABLEHLO_SHIFT_LEFT", s_ints, exp_as_own, "ShiftLeft", "shifts by the width and more give 0"),
     TFLITE("STABLEHLO_PAD", tfl_any2, exp_pad, "cells before, between and behind; fewer than 0 cut off"),
     TFLITE("DILATE", tfl_any3, exp_dilate, "constant steps"),
     DEFINED("ShiftLeft", tfl_attrs, s_ints, op_shift_left, "shifts by the width and more give 0"),

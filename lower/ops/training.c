@@ -44,12 +44,10 @@ typedef void (*update_fn)(const struct update *u, E *x, E *s);
 static E attr_of(const struct update *u, const char *name) { return typed(u->x->type, float_attr(name)); }
 static void optimize(int states, update_fn step) {
     int kinds = 2 + states, n = (n_in() - 2) / kinds;
-    if (n < 1 || n_in() != 2 + n * kinds || n_out() > n * (1 + states)) {
-        fail(E_ARITY,
-             "%d inputs and %d outputs: %s takes R, T and %d tensors for each one that is optimized, and gives %d",
-             n_in(), n_out(), def_node()->op_type, kinds, 1 + states);
+    if (fail_if(n < 1 || n_in() != 2 + n * kinds || n_out() > n * (1 + states), E_ARITY,
+                "%d inputs and %d outputs: %s takes R, T and %d tensors for each one that is optimized, and gives %d",
+                n_in(), n_out(), def_node()->op_type, kinds, 1 + states))
         return;
-    }
     for (int k = 0; k < n; k++) {
         T x = in(2 + k);
         if (!x) return;
@@ -58,10 +56,9 @@ static void optimize(int states, update_fn step) {
         enum dtype vt = dtype_value(dtype(x));
         for (int j = 0; j < 1 + states; j++) {
             T t = in(2 + (1 + j) * n + k);
-            if (!t || rank(t) != rank(x) || dtype(t) != dtype(x)) {
-                fail(E_SHAPE, "a gradient or state is not of the type and rank of tensor %d, which it belongs to", k);
+            if (fail_if(!t || rank(t) != rank(x) || dtype(t) != dtype(x), E_SHAPE,
+                        "a gradient or state is not of the type and rank of tensor %d, which it belongs to", k))
                 return;
-            }
             for (int d = 0; d < rank(x); d++)
                 require(eq(dim(t, d), dim(x, d)), "tensor %d and its gradient or state differ on axis %d", k, d);
             X own = i;
@@ -115,25 +112,20 @@ static void op_momentum(void) {
 static const struct op_slot s_dropout[] = {
     {"data", TS_FLOAT, 0}, {"ratio", TS_FLOAT, OPTIONAL}, {"training_mode", TSET(BOOL), OPTIONAL}, {0}};
 static const struct op_slot s_dropout_out[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY, OPTIONAL}, {0}};
-static const struct op_attr a_dropout[] = {{.name = "seed", .kind = AT_INT}, {0}};
+static const struct op_attr a_dropout[] = {A_INT("seed"), {0}};
 static const struct op_upgrade u_dropout[] = {{11, up_dropout}, {0}};
 enum { OPTIMIZED = TSET(F32) | TSET(F64) };
 static const struct op_slot s_optimizer[] = {
     {"R", OPTIMIZED, SCALAR}, {"T", TSET(I64), SCALAR}, {"inputs", OPTIMIZED, VARIADIC}, {0}};
-#define NUMBER(n, v)                                                                                                   \
-    { .name = n, .kind = AT_FLOAT, .f = v }
 static const struct op_attr a_adagrad[] = {
-    NUMBER("decay_factor", 0), NUMBER("epsilon", 1e-6f), NUMBER("norm_coefficient", 0), {0}};
-static const struct op_attr a_adam[] = {NUMBER("alpha", 0.9f),
-                                        NUMBER("beta", 0.999f),
-                                        NUMBER("epsilon", 1e-6f),
-                                        NUMBER("norm_coefficient", 0),
-                                        NUMBER("norm_coefficient_post", 0),
-                                        {0}};
-static const struct op_attr a_momentum[] = {{.name = "alpha", .kind = AT_FLOAT, .flags = A_REQUIRED},
-                                            {.name = "beta", .kind = AT_FLOAT, .flags = A_REQUIRED},
-                                            {.name = "mode", .kind = AT_STRING, .flags = A_REQUIRED},
-                                            {.name = "norm_coefficient", .kind = AT_FLOAT, .flags = A_REQUIRED},
+    A_FLOAT("decay_factor"), A_FLOAT("epsilon", .f = 1e-6f), A_FLOAT("norm_coefficient"), {0}};
+static const struct op_attr a_adam[] = {A_FLOAT("alpha", .f = 0.9f),      A_FLOAT("beta", .f = 0.999f),
+                                        A_FLOAT("epsilon", .f = 1e-6f),   A_FLOAT("norm_coefficient"),
+                                        A_FLOAT("norm_coefficient_post"), {0}};
+static const struct op_attr a_momentum[] = {A_FLOAT("alpha", .flags = A_REQUIRED),
+                                            A_FLOAT("beta", .flags = A_REQUIRED),
+                                            A_STRING("mode", .flags = A_REQUIRED),
+                                            A_FLOAT("norm_coefficient", .flags = A_REQUIRED),
                                             {0}};
 #define OPTIMIZER(op, attrs, fn)                                                                                       \
     {                                                                                                                  \

@@ -9,10 +9,8 @@ static void op_affinegrid(void) {
     T theta = in(0);
     int n = count_by_rank(in(1), 0, 1);
     if (n < 0) return;
-    if ((n != 4 && n != 5) || rank(theta) != 3) {
-        fail(E_SHAPE, "AffineGrid takes theta of rank 3 and 4 or 5 sizes");
+    if (fail_if((n != 4 && n != 5) || rank(theta) != 3, E_SHAPE, "AffineGrid takes theta of rank 3 and 4 or 5 sizes"))
         return;
-    }
     int r = n - 2;
     X d = list1(dim(theta, 0));
     for (int k = 0; k < r; k++) d = push(d, max_(value(in(1), k + 2, 0, DIM_MAX), idx(0)));
@@ -101,10 +99,9 @@ static void op_gridsample(void) {
     T x = in(0), grid = in(1);
     struct grid g = {0};
     int r = rank(x) - 2;
-    if (r < 1 || r > GRID_MAX || rank(grid) != rank(x)) {
-        fail(E_RANK, "GridSample takes images of 1 to %d axes and a grid of the same rank", GRID_MAX);
+    if (fail_if(r < 1 || r > GRID_MAX || rank(grid) != rank(x), E_RANK,
+                "GridSample takes images of 1 to %d axes and a grid of the same rank", GRID_MAX))
         return;
-    }
     if (!grid_of(&g, x, r)) return;
     require(and_(eq(dim(grid, 0), dim(x, 0)), eq(dim(grid, r + 1), idx(r))), "the grid does not fit the input");
     X i = axes(cat(list2(dim(x, 0), dim(x, 1)), sub_list(shape(grid), 1, r)));
@@ -137,14 +134,12 @@ static void op_deformconv(void) {
     T x = in(0), w = in(1), offset = in(2), b = in(3), mask = in(4);
     struct window g;
     int64_t group = int_attr("group"), og = int_attr("offset_group");
-    if (rank(x) != 4 || rank(w) != 4 || rank(offset) != 4 || (has(mask) && rank(mask) != 4)) {
-        fail(E_RANK, "DeformConv is supported over two spatial axes");
+    if (fail_if(rank(x) != 4 || rank(w) != 4 || rank(offset) != 4 || (has(mask) && rank(mask) != 4), E_RANK,
+                "DeformConv is supported over two spatial axes"))
         return;
-    }
-    if (group < 1 || og < 1 || group > DIM_MAX || og > DIM_MAX) {
-        fail(E_ATTR, "%lld groups, %lld of offsets", (long long)group, (long long)og);
+    if (fail_if(group < 1 || og < 1 || group > DIM_MAX || og > DIM_MAX, E_ATTR, "%lld groups, %lld of offsets",
+                (long long)group, (long long)og))
         return;
-    }
     if (!window_of(&g, x, kernel_of_weights(w), false)) return;
     E oc = dim(w, 0), per = dim(w, 1), ics = dim(x, 1), kw = g.kernel.v[1], cells = mul(g.kernel.v[0], kw);
     require(eq(ics, mul(per, idx(group))), "the weights do not fit the input channels");
@@ -212,14 +207,12 @@ static struct box_axis box_axis(T rois, enum dtype t, int k, E bins) {
 static void op_roialign(void) {
     T x = in(0), rois = in(1), batch = in(2);
     bool most = !strcmp(str_attr("mode"), "max");
-    if (rank(x) != 4 || rank(rois) != 2 || rank(batch) != 1) {
-        fail(E_RANK, "RoiAlign takes images of rank 4, boxes of rank 2 and batch indices of rank 1");
+    if (fail_if(rank(x) != 4 || rank(rois) != 2 || rank(batch) != 1, E_RANK,
+                "RoiAlign takes images of rank 4, boxes of rank 2 and batch indices of rank 1"))
         return;
-    }
-    if (int_attr("output_height") < 1 || int_attr("output_width") < 1 || int_attr("sampling_ratio") < 0) {
-        fail(E_ATTR, "RoiAlign makes at least one bin, of no negative number of samples");
+    if (fail_if(int_attr("output_height") < 1 || int_attr("output_width") < 1 || int_attr("sampling_ratio") < 0, E_ATTR,
+                "RoiAlign makes at least one bin, of no negative number of samples"))
         return;
-    }
     require(and_(eq(dim(rois, 1), idx(4)), eq(dim(batch, 0), dim(rois, 0))), "the boxes do not fit the batch indices");
     X bins = list2(idx(int_attr("output_height")), idx(int_attr("output_width")));
     enum dtype t = dtype(x) == F64 ? F64 : F32;
@@ -290,14 +283,11 @@ static struct bins roi_bins(T x, T rois, int k, E n) {
 static void op_maxroipool(void) {
     T x = in(0), rois = in(1);
     const int64_t *pooled;
-    if (rank(x) != 4 || rank(rois) != 2) {
-        fail(E_RANK, "MaxRoiPool takes images of rank 4 and boxes of rank 2");
+    if (fail_if(rank(x) != 4 || rank(rois) != 2, E_RANK, "MaxRoiPool takes images of rank 4 and boxes of rank 2"))
         return;
-    }
-    if (ints_attr("pooled_shape", &pooled) != 2 || pooled[0] < 1 || pooled[1] < 1) {
-        fail(E_ATTR, "`pooled_shape` must be two positive numbers of bins");
+    if (fail_if(ints_attr("pooled_shape", &pooled) != 2 || pooled[0] < 1 || pooled[1] < 1, E_ATTR,
+                "`pooled_shape` must be two positive numbers of bins"))
         return;
-    }
     require(eq(dim(rois, 1), idx(5)), "a box is an image and four corners");
     X n = list2(idx(pooled[0]), idx(pooled[1]));
     struct bins b[2] = {roi_bins(x, rois, 0, n.v[0]), roi_bins(x, rois, 1, n.v[1])};
@@ -350,18 +340,14 @@ static void op_col2im(void) {
     int nd = ints_attr("dilations", &dil), np = ints_attr("pads", &pads), ns = ints_attr("strides", &str);
     int r = nd ? nd : ns ? ns : np ? np / 2 : count_by_rank(open_length(in(1)) ? in(2) : in(1), 2, 1);
     if (r < 0) return;
-    if (rank(x) != 3 || r < 1 || r > SPATIAL_MAX || (nd && nd != r) || (np && np != 2 * r) || (ns && ns != r)) {
-        fail(E_SHAPE, "the image shape, block shape and attributes of Col2Im do not fit each other");
+    if (fail_if(rank(x) != 3 || r < 1 || r > SPATIAL_MAX || (nd && nd != r) || (np && np != 2 * r) || (ns && ns != r),
+                E_SHAPE, "the image shape, block shape and attributes of Col2Im do not fit each other"))
         return;
-    }
     if (!has_length(in(1), r, "the image shape") || !has_length(in(2), r, "the block shape")) return;
     X image = list0(), block = list0(), steps = list0();
     for (int k = 0; k < r; k++) {
         int64_t d = nd ? dil[k] : 1, s = ns ? str[k] : 1, p = np ? pads[k] + pads[k + r] : 0;
-        if (d < 1 || s < 1) {
-            fail(E_ATTR, "strides and dilations must be positive");
-            return;
-        }
+        if (fail_if(d < 1 || s < 1, E_ATTR, "strides and dilations must be positive")) return;
         image = push(image, max_(value(in(1), k, 1, DIM_MAX), idx(1)));
         block = push(block, max_(value(in(2), k, 1, DIM_MAX), idx(1)));
         E reach = add(mul(sub(block.v[k], idx(1)), idx(d)), idx(1));
@@ -395,10 +381,9 @@ static void op_maxunpool(void) {
     const int64_t *kernel, *pads, *str;
     int r = rank(x) - 2, nk = ints_attr("kernel_shape", &kernel), np = ints_attr("pads", &pads),
         ns = ints_attr("strides", &str);
-    if (r < 1 || nk != r || (np && np != 2 * r) || (ns && ns != r) || rank(where) != rank(x)) {
-        fail(E_SHAPE, "the attributes of MaxUnpool do not fit an input of rank %d", rank(x));
+    if (fail_if(r < 1 || nk != r || (np && np != 2 * r) || (ns && ns != r) || rank(where) != rank(x), E_SHAPE,
+                "the attributes of MaxUnpool do not fit an input of rank %d", rank(x)))
         return;
-    }
     X d = list2(dim(x, 0), dim(x, 1)), full = list0();
     for (int k = 0; k < r; k++) {
         E e = mul(sub(dim(x, k + 2), idx(1)), idx(ns ? str[k] : 1));
@@ -420,49 +405,41 @@ static void op_maxunpool(void) {
 }
 
 static const struct op_slot s_affine[] = {{"theta", TS_FLOAT, 0}, {"size", TSET(I64), 0}, {0}};
-static const struct op_attr a_affine[] = {{.name = "align_corners", .kind = AT_INT}, {0}};
+static const struct op_attr a_affine[] = {A_INT("align_corners"), {0}};
 static const struct op_slot s_grid[] = {{"X", TS_NUM, 0}, {"grid", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_grid[] = {{.name = "align_corners", .kind = AT_INT},
-                                        {.name = "mode", .kind = AT_STRING, .s = "linear"},
-                                        {.name = "padding_mode", .kind = AT_STRING, .s = "zeros"},
-                                        {0}};
+static const struct op_attr a_grid[] = {
+    A_INT("align_corners"), A_STRING("mode", .s = "linear"), A_STRING("padding_mode", .s = "zeros"), {0}};
 static const struct op_slot s_deform[] = {{"X", TS_FLOAT, 0},           {"W", TS_FLOAT, 0},
                                           {"offset", TS_FLOAT, 0},      {"B", TS_FLOAT, OPTIONAL},
                                           {"mask", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_attr a_deform[] = {{.name = "dilations", .kind = AT_INTS},
-                                          {.name = "group", .kind = AT_INT, .i = 1},
-                                          {.name = "kernel_shape", .kind = AT_INTS},
-                                          {.name = "offset_group", .kind = AT_INT, .i = 1},
-                                          {.name = "pads", .kind = AT_INTS},
-                                          {.name = "strides", .kind = AT_INTS},
-                                          {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
+static const struct op_attr a_deform[] = {A_INTS("dilations"),
+                                          A_INT("group", .i = 1),
+                                          A_INTS("kernel_shape"),
+                                          A_INT("offset_group", .i = 1),
+                                          A_INTS("pads"),
+                                          A_INTS("strides"),
+                                          A_STRING("auto_pad", .s = "NOTSET"),
                                           {0}};
 static const struct op_slot s_roi[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {"batch_indices", TSET(I64), 0}, {0}};
-static const struct op_attr a_roi[] = {{.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"},
-                                       {.name = "mode", .kind = AT_STRING, .s = "avg"},
-                                       {.name = "output_height", .kind = AT_INT, .i = 1},
-                                       {.name = "output_width", .kind = AT_INT, .i = 1},
-                                       {.name = "sampling_ratio", .kind = AT_INT},
-                                       {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
+static const struct op_attr a_roi[] = {A_STRING("coordinate_transformation_mode", .s = "half_pixel"),
+                                       A_STRING("mode", .s = "avg"),
+                                       A_INT("output_height", .i = 1),
+                                       A_INT("output_width", .i = 1),
+                                       A_INT("sampling_ratio"),
+                                       A_FLOAT("spatial_scale", .f = 1),
                                        {0}};
 static const struct op_slot s_roipool[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_roipool[] = {{.name = "pooled_shape", .kind = AT_INTS, .flags = A_REQUIRED},
-                                           {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
-                                           {0}};
+static const struct op_attr a_roipool[] = {
+    A_INTS("pooled_shape", .flags = A_REQUIRED), A_FLOAT("spatial_scale", .f = 1), {0}};
 static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, {"shape", TS_INDEX, 0}, {0}};
-static const struct op_attr a_crop[] = {{.name = "axes", .kind = AT_INTS}, {0}};
+static const struct op_attr a_crop[] = {A_INTS("axes"), {0}};
 static const struct op_slot s_col[] = {
     {"input", TS_NUM, 0}, {"image_shape", TSET(I64), 0}, {"block_shape", TSET(I64), 0}, {0}};
-static const struct op_attr a_col[] = {{.name = "dilations", .kind = AT_INTS},
-                                       {.name = "pads", .kind = AT_INTS},
-                                       {.name = "strides", .kind = AT_INTS},
-                                       {0}};
+static const struct op_attr a_col[] = {A_INTS("dilations"), A_INTS("pads"), A_INTS("strides"), {0}};
 static const struct op_slot s_unpool[] = {
     {"X", TS_FLOAT, 0}, {"I", TSET(I64), 0}, {"output_shape", TSET(I64), OPTIONAL}, {0}};
-static const struct op_attr a_unpool[] = {{.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED},
-                                          {.name = "pads", .kind = AT_INTS},
-                                          {.name = "strides", .kind = AT_INTS},
-                                          {0}};
+static const struct op_attr a_unpool[] = {
+    A_INTS("kernel_shape", .flags = A_REQUIRED), A_INTS("pads"), A_INTS("strides"), {0}};
 const struct op ops_vision[] = {
     {"", "AffineGrid", 20, 20, a_affine, s_affine, slots_y, .define = op_affinegrid, .spec = "AffineGrid-20"},
     {"", "GridSample", 22, 16, a_grid, s_grid, slots_y, .define = op_gridsample,

@@ -12,10 +12,8 @@ static bool in_range(const char *name, int k, int64_t v, int64_t least) {
 static bool per_axis(const char *name, int n, int64_t *v) {
     const int64_t *given;
     int have = ints_attr(name, &given);
-    if (have && have != n) {
-        fail(E_ATTR, "attribute \"%s\" has %d elements for %d spatial axes", name, have, n);
+    if (fail_if(have && have != n, E_ATTR, "attribute \"%s\" has %d elements for %d spatial axes", name, have, n))
         return false;
-    }
     for (int k = 0; k < n; k++) {
         v[k] = have ? given[k] : 1;
         if (!in_range(name, k, v[k], 1)) return false;
@@ -34,21 +32,16 @@ bool window_attrs(struct window *w, int n) {
     const char *mode = str_attr("auto_pad");
     if (!auto_pad_known(mode)) return false;
     w->n = n;
-    if (n < 1 || n > SPATIAL_MAX) {
-        fail(E_RANK, "%d spatial axes; 1 to %d are supported", n, SPATIAL_MAX);
+    if (fail_if(n < 1 || n > SPATIAL_MAX, E_RANK, "%d spatial axes; 1 to %d are supported", n, SPATIAL_MAX))
         return false;
-    }
     int np = ints_attr("pads", &p);
-    if (np && np != 2 * n) {
-        fail(E_ATTR, "attribute \"pads\" has %d elements for %d spatial axes", np, n);
+    if (fail_if(np && np != 2 * n, E_ATTR, "attribute \"pads\" has %d elements for %d spatial axes", np, n))
         return false;
-    }
     for (int k = 0; k < np && *mode && strcmp(mode, "NOTSET") != 0; k++)
-        if (p[k]) {
-            fail(E_ATTR, "attributes \"auto_pad\", %s, and \"pads\", where element %d is %lld, exclude each other",
-                 mode, k, (long long)p[k]);
+        if (fail_if(p[k], E_ATTR,
+                    "attributes \"auto_pad\", %s, and \"pads\", where element %d is %lld, exclude each other", mode, k,
+                    (long long)p[k]))
             return false;
-        }
     for (int k = 0; k < np; k++)
         if (!in_range("pads", k, p[k], 0)) return false;
     return per_axis("strides", n, w->stride) && per_axis("dilations", n, w->dilation);
@@ -84,10 +77,8 @@ bool window_of(struct window *w, T x, X kernel, bool ceil_mode) {
     const char *mode = str_attr("auto_pad");
     bool given = !*mode || !strcmp(mode, "NOTSET"), valid = !strcmp(mode, "VALID"), upper = !strcmp(mode, "SAME_UPPER");
     if (!window_attrs(w, rank(x) - 2)) return false;
-    if (kernel.n != w->n) {
-        fail(E_RANK, "a kernel of %d spatial axes for an input of %d", kernel.n, w->n);
+    if (fail_if(kernel.n != w->n, E_RANK, "a kernel of %d spatial axes for an input of %d", kernel.n, w->n))
         return false;
-    }
     w->kernel = kernel;
     w->in = w->out = list0();
     for (int k = 0; k < w->n; k++) {

@@ -21,4 +21,11 @@ int64_t window_pad_attr(int k); /* pads[k] or 0 */
 X window_at(const struct window *w, X o, int at, X r, int rat);
 X window_axes(X dims, const char *lead); /* index variables: lead names, then od oh ow */
 X window_raxes(X lead, X kernel, const char *lead_names);
+
+/* Rows of what convolutions, of channels in front or last, have in common. */
+#define WINDOW_ATTRS                                                                                                   \
+    A_STRING("auto_pad", .s = "NOTSET"), A_INTS("kernel_shape"), A_INTS("strides"), A_INTS("dilations"), A_INTS("pads")
+#define CONV_ATTRS WINDOW_ATTRS, A_INT("group", .i = 1)
+extern const struct op_attr attrs_conv[], attrs_fused_conv[];
+extern const struct op_slot slots_conv[], slots_fused_conv[], slots_qlinear_conv[];
 #endif
