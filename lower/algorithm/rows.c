@@ -7,17 +7,13 @@ double rows_cycles(const struct machine *m, double rows, double columns, double 
 }
 double bytes_cycles(const struct machine *m, double bytes) { return bytes * m->l2.byte; }
 double weights_cycles(const struct machine *m, double weights) { return 4 * weights * m->memory_byte; }
-double typical_axis(const struct algorithm_query *q, const struct stmt *s, int k) {
-    return (double)x_typical(q->c, s->u.stage.axes[k]->extent, k ? OPEN_SIZE : 1);
-}
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
-    double cells = 1, depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
+    double cells = typical_result(q->c, s), depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
     (void)row;
-    for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(q, s, k);
     double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (weights > 0 && q->k->b.axes >> k & 1) weights *= typical_axis(q, s, k);
+        if (weights > 0 && q->k->b.axes >> k & 1) weights *= typical_axis(q->c, s, k);
     /* integers are multiplied more slowly, after zero points are subtracted */
     double slow = s->u.stage.buf->type == I32 ? 2 : 1;
     return slow * rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);

@@ -3,8 +3,6 @@
 #define NN_LOWER_ALGORITHM_ROWS_H
 #include "lower/algorithm/algorithm.h"
 
-/* The extent of axis k of the stage s: where nothing is known of an open one, a batch counts as one. */
-double typical_axis(const struct algorithm_query *q, const struct stmt *s, int k);
 /* Products of f32: rows by columns of sums that long. */
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
 /* What is computed of one byte (tables.c). */

@@ -254,8 +254,7 @@ double tables_beside(const struct algorithm_query *q, bool asked, bool rewrites)
     find_maps(&t);
     for (struct stmt *s = q->stmts->last; s; s = s->prev) { /* readers first: what they look up is as it was */
         if (!is_map(s) || is_passed(&t, s)) continue;
-        t.cells = 1;
-        for (int k = 0; k < s->u.stage.naxes; k++) t.cells *= typical_axis(q, s, k);
+        t.cells = typical_result(q->c, s);
         expr v = x_map(q->c, s->u.stage.value, looked_up, &t);
         if (rewrites) s->u.stage.value = v;
     }

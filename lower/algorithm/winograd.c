@@ -146,8 +146,8 @@ struct sizes_of {
 };
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
-    double n = typical_axis(q, s, 0), m = row->tile;
-    for (int d = 0; d < row->dims; d++) n *= ceil(typical_axis(q, s, d + 2) / m);
+    double n = typical_axis(q->c, s, 0), m = row->tile;
+    for (int d = 0; d < row->dims; d++) n *= ceil(typical_axis(q->c, s, d + 2) / m);
     return (struct sizes_of){n, (double)const_extent(s->u.stage.red[0]), (double)const_extent(s->u.stage.axes[1]),
                              cells(row), m};
 }

@@ -18,6 +18,14 @@ double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t o
     for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, open);
     return cells;
 }
+double typical_axis(struct ctx *c, const struct stmt *s, int k) {
+    return (double)x_typical(c, s->u.stage.axes[k]->extent, k ? OPEN_SIZE : 1);
+}
+double typical_result(struct ctx *c, const struct stmt *s) {
+    double cells = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(c, s, k);
+    return cells;
+}
 bool operand_uses(struct ctx *c, expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)
         if (x_uses_var(c, load->arg[k], v)) return true;

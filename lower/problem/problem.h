@@ -77,6 +77,9 @@ int64_t next_divisor(int64_t n, int64_t d);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */
 /* So many cells, where times are predicted: see x_typical. */
 double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t open);
+/* Of a stage, the extent of axis k, and the cells of its result: where nothing is known of an open batch it is one. */
+double typical_axis(struct ctx *c, const struct stmt *s, int k);
+double typical_result(struct ctx *c, const struct stmt *s);
 static inline bool checks_sizes(const struct stmt *s) { return s->kind == S_CHECK && !x_has(s->u.check.cond, XF_LOAD); }
 static inline bool is_constant(const struct buf *b) { return b->data != NULL; }
 

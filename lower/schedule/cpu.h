@@ -28,7 +28,7 @@ const char *no_blocks(struct plan *u, const struct buf *b); /* why the result's 
 const char *plan_fused(struct plan *u, struct word_list loops, const char *base);
 int64_t stage_cells(const struct stmt *s); /* INT64_MAX: open, or too many */
 /* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
-void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base);
+void plan_threads(struct plan *u, struct word_list loops, double cells, const char *base);
 void plan_grid(struct plan *u, const char *base); /* .. which run at once */
 /* Kernels of loops: every nest gets names of its own for all of its loops. */
 void name_nests(struct ctx *c, struct proc *p);

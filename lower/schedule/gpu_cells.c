@@ -6,12 +6,12 @@
 
 /* ---- one thread for each cell */
 /* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
-static int64_t threads_for(const struct gpu *g, int64_t cells) {
-    if (cells >= g->few_cells) return g->block_threads;
-    int64_t whole = (cells + g->warp - 1) / g->warp * g->warp;
+static int64_t threads_for(const struct gpu *g, double cells) {
+    if (cells >= (double)g->few_cells) return g->block_threads;
+    int64_t whole = ((int64_t)cells + g->warp - 1) / g->warp * g->warp;
     return whole < g->warp ? g->warp : whole < g->few_threads ? whole : g->few_threads;
 }
-void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base) {
+void plan_threads(struct plan *u, struct word_list loops, double cells, const char *base) {
     step_split(&u->s, plan_fused(u, loops, base), threads_for(u->m->gpu, cells), loop_in(u, base, role.grid_block),
                loop_in(u, base, role.grid_thread), TAIL_GUARD);
 }
@@ -23,7 +23,7 @@ void plan_grid(struct plan *u, const char *base) {
 static void cells_nest(struct plan *u, const struct stmt *s) {
     struct word_list loops = {0};
     for (int k = 0; k < s->u.stage.naxes; k++) add_loop(&u->s, &loops, axis_loop(u->c, s, k));
-    plan_threads(u, loops, stage_cells(s), s->u.stage.buf->base);
+    plan_threads(u, loops, typical_result(u->c, s), s->u.stage.buf->base);
 }
 /* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
 static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
@@ -77,7 +77,7 @@ static bool in_parts(struct plan *u, const struct stmt *s, int *sums) {
     add_loop(&u->s, &order, lane);
     for (int k = 0; k < s->u.stage.naxes; k++) add_loop(&u->s, &order, loop_in(u, part, s->u.stage.axes[k]->name));
     if (order.n > 1) step_reorder(&u->s, order);
-    plan_threads(u, LOOPS(lane), parts, part);
+    plan_threads(u, LOOPS(lane), (double)parts, part);
     plan_grid(u, part);
     return true;
 }

@@ -95,9 +95,10 @@ static void print_product(struct text *t, struct plan *u, const struct point *p)
 
 /* ---- other contractions: a thread computes a few results along N, for each of which it uses what it loads of a */
 /* How many: as N allows, as long as there are threads enough. */
-static int64_t results_of_thread(const struct gpu *g, const struct problem *q) {
+static int64_t results_of_thread(const struct plan *u, const struct problem *q) {
+    const struct gpu *g = u->m->gpu;
     int64_t n = const_extent(q->sum->u.stage.axes[gpu_n_axis(q)]), r = g->results;
-    while (r > 1 && (n < 1 || n % r || stage_cells(q->sum) / r < g->enough)) r /= 2;
+    while (r > 1 && (n < 1 || n % r || typical_result(u->c, q->sum) / (double)r < (double)g->enough)) r /= 2;
     return r;
 }
 static const char *few_points(struct plan *u, struct points *out) {
@@ -106,7 +107,7 @@ static const char *few_points(struct plan *u, struct points *out) {
     if (why) return why;
     if (gpu_n_axis(q) < 0) return "the second factor has no axis of its own";
     if (q->out->u.stage.naxes != q->sum->u.stage.naxes) return "the result has other axes than the sum";
-    if (results_of_thread(u->m->gpu, q) < 2) return "more results for each thread leave too few threads";
+    if (results_of_thread(u, q) < 2) return "more results for each thread leave too few threads";
     add_point(u, out, &strategy_gpu_few);
     return NULL;
 }
@@ -114,8 +115,7 @@ static const char *few_points(struct plan *u, struct points *out) {
 static void few_cells(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
     struct word_list order = {0};
-    step_split(&u->s, axis_loop(c, q->out, gpu_n_axis(q)), results_of_thread(u->m->gpu, q), "y.few", "y.each",
-               TAIL_NONE);
+    step_split(&u->s, axis_loop(c, q->out, gpu_n_axis(q)), results_of_thread(u, q), "y.few", "y.each", TAIL_NONE);
     for (int k = 0; k < q->sum->u.stage.naxes; k++)
         add_loop(&u->s, &order, k == gpu_n_axis(q) ? "y.few" : axis_loop(c, q->out, k));
     struct word_list outer = order;
