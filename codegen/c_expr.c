@@ -230,8 +230,8 @@ static bool beside_zero(expr e, int k) {
     return (e->op == X_ADD || e->op == X_SUB) && (e->type == F32 || e->type == F64) && other->op == X_CONST &&
            other->u.f == 0 && e->arg[k]->op != X_CONST && e->arg[k]->op != X_ARG && e->arg[k]->op != X_LOAD;
 }
-/* gcc 12 takes the bits of an unsigned and of a widened signed integer for a signed one, and warns, where one expression
- * shows it the conversion. */
+/* gcc 12 takes the bits of an unsigned and of a widened signed integer for a signed one, and warns, where one
+ * expression shows it the conversion. */
 static bool is_widened_bits(expr e, int k) {
     expr v = e->arg[k];
     return (e->op == X_AND || e->op == X_OR || e->op == X_XOR) && e->type == U32 && v->op == X_CAST &&
