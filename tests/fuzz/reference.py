@@ -1,6 +1,6 @@
 """ONNX's reference implementation as a judge of sums of products: it says what a model gives where ONNX Runtime is wrong.
 Its own sums in f32 lose units beyond 2^24, and it adds zero points before it rounds, which moves ties; QuantizeLinear, in
-whose words the quantised operators are defined, rounds first.
+whose words the quantised operators are defined, rounds first. Its norm of p = 1 sums the values without making them absolute.
 """
 import warnings
 
@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.ops.op_conv import Conv, _conv_implementation
 from onnx.reference.ops.op_conv_transpose import ConvTranspose
 from onnx.reference.ops.op_gemm import Gemm_7
+from onnx.reference.ops.op_lp_normalization import LpNormalization
 from onnx.reference.ops.op_matmul import MatMul
 from onnx.reference.ops.op_qlinear_conv import QLinearConv
 from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
@@ -52,8 +53,13 @@ class ExactMatMul(QLinearMatMul):
         return quantised(sums, a_scale * along(b_scale, b.ndim, -1) / y_scale, y_zero)
 
 
+class ExactLp(LpNormalization):
+    def _run(self, x, **attributes):
+        return (np.copysign(super()._run(np.abs(x), **attributes)[0], x),)
+
+
 OPERATORS = [in_double(op) for op in (Conv, ConvTranspose, Gemm_7, MatMul)] + \
-    [type(op.__base__.__name__, (op,), {"op_domain": ""}) for op in (ExactConv, ExactMatMul)]
+    [type(op.__base__.__name__, (op,), {"op_domain": ""}) for op in (ExactConv, ExactLp, ExactMatMul)]
 
 
 def run(model, data):
