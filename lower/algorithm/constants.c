@@ -88,6 +88,17 @@ const struct tensor *tensor_as(struct ctx *c, const struct tensor *t, enum dtype
     for (int64_t k = 0, n = tensor_count(t); k < n; k++) tensor_set_f(r, k, tensor_f(t, k));
     return r;
 }
+const struct tensor *tensor_slice_as(struct ctx *c, const struct tensor *t, enum dtype type, int dim, int64_t from,
+                                     int64_t n) {
+    int64_t dims[32], each = 1;
+    memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+    dims[dim] = n;
+    for (int d = dim + 1; d < t->rank; d++) each *= dims[d];
+    struct tensor *r = tensor_new(&c->arena, type, dims, t->rank);
+    for (int64_t k = 0, cells = tensor_count(r); k < cells; k++)
+        tensor_set_f(r, k, tensor_f(t, (k / (n * each) * t->dims[dim] + from) * each + k % (n * each)));
+    return r;
+}
 
 /* ---- parts of values */
 struct parts {

@@ -17,4 +17,7 @@ struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const 
 expr fold_constant_parts(struct ctx *c, struct proc *p, const struct stmt *s, expr value);
 /* The same numbers as another type, which holds them. */
 const struct tensor *tensor_as(struct ctx *c, const struct tensor *t, enum dtype type);
+/* Of them n along a dim. */
+const struct tensor *tensor_slice_as(struct ctx *c, const struct tensor *t, enum dtype type, int dim, int64_t from,
+                                     int64_t n);
 #endif

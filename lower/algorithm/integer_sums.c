@@ -5,10 +5,10 @@
  *
  * The same bits, since integers wrap. sum b' is a constant, too. How they are multiplied is a question of cycles: as
  * they are; as other integers, if the machine has an instruction for those, in which b' is stored and a copied, moved
- * by 128 from one type of bytes to the other; or in floats, in which all sums are exact that stay below 2^24. Where an
- * instruction sums several channels at a time, and a has others than a multiple of those, zeros in b' fill them up, and
- * anything in a. (Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
- * Inference, 2.3) */
+ * by 128 from one type of bytes to the other; or in floats, in which all sums are exact that stay below 2^24, or parts
+ * of a sum that do, which are added as integers. Where an instruction sums several channels at a time, and a has others
+ * than a multiple of those, zeros in b' fill them up, and anything in a. (Jacob et al., Quantization and Training of
+ * Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
@@ -31,7 +31,8 @@ struct sums {
     const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
     int64_t channels;             /* with those that fill it up */
     bool in_floats;
-    double most;           /* of a partial sum in floats */
+    int parts;             /* of the sum, each in floats of its own */
+    double most;           /* of a partial sum of them */
     const int64_t *within; /* what is said of b', for a micro-kernel that must know; NULL: nothing */
     bool asked;            /* how a should lie: it may in any type */
 };
@@ -110,6 +111,32 @@ static double largest(const struct tensor *t) {
     tensor_range(t, &lo, &hi);
     return fmax(fabs((double)lo), fabs((double)hi));
 }
+/* A part of the sum, along its first axis. */
+struct part {
+    const struct var *v, **red; /* of its own */
+    int64_t from;               /* where it begins on that axis */
+};
+static struct part part_of(const struct sums *q, int k, int n) {
+    struct ctx *c = q->c;
+    const struct stmt *s = q->s;
+    const struct var *all = s->u.stage.red[0];
+    int64_t from = const_extent(all) * k / n, to = const_extent(all) * (k + 1) / n;
+    const struct var *v = var_new(c, all->name, x_int(c, to - from)),
+                     **red = arena_copy(&c->arena, s->u.stage.red, (size_t)s->u.stage.nred * sizeof *red);
+    red[0] = v;
+    return (struct part){v, red, from};
+}
+/* The dim of b' that its first axis is; -1: parts of it are no parts of b'. */
+static int dim_of_parts(const struct sums *q) {
+    expr read = q->p.b.read;
+    int found = -1;
+    for (int d = 0; d < read->n; d++) {
+        if (!x_uses_var(q->c, read->arg[d], q->s->u.stage.red[0])) continue;
+        if (found >= 0 || read->arg[d]->op != X_VAR) return -1;
+        found = d;
+    }
+    return found;
+}
 /* How large a partial sum may be of products with what is at most `most`; and with what is not negative, too. */
 static double largest_sum(struct sums *q, const struct tensor *whole, double most) {
     struct ctx *c = q->c;
@@ -144,7 +171,8 @@ static double cycles_of_product(const struct machine *m, enum dtype t) {
     int lanes = machine_lanes(m, t);
     return 1 / op->starts / lanes + (lanes < 2 ? 1 / load->starts : 0);
 }
-enum { COPY = 2 }; /* cycles for a cell, or a vector of them, that is copied */
+enum { COPY = 2 };       /* cycles for a cell, or a vector of them, that is copied */
+enum { MOST_PARTS = 4 }; /* of a sum */
 /* So many cells of a are needed as t, which they may be stored in. */
 static double cycles_of_copy(const struct sums *q, enum dtype t, double cells) {
     if (t == q->a || q->asked || q->at->stored(q->at->env, q->p.a.read->u.buf)->type == t) return 0;
@@ -172,12 +200,40 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
     if (channels) products *= (double)in_groups(channels, k) / (double)channels;
     return micro_cycles(q->at->m, s, products) + copy + cycles_of_weights(q, k->b);
 }
-/* In floats, if all partial sums are exact: a is copied as such, but for windows, which have no use for that. */
-static bool take_floats(struct sums *q, const struct tensor *whole) {
-    bool positive = q->a == U8, copied = q->p.cls == PROBLEM_CONTRACTION;
-    q->most = largest_sum(q, whole, positive ? 255 : 128);
-    if (2 * q->most >= EXACT && positive) q->most = largest_positive(q, whole, 255);
-    q->in_floats = q->most < EXACT;
+/* How large a partial sum of this part may be. */
+static double largest_partial(const struct sums *q, const struct part *p, const struct tensor *whole) {
+    struct ctx *c = q->c;
+    const struct stmt *s = q->s;
+    struct sums of = *q;
+    expr at = x_addi(c, x_var(c, p->v), p->from);
+    of.s = s_stage(c, s->u.stage.buf, s->u.stage.axes, s->u.stage.naxes, RED_SUM, p->red, s->u.stage.nred, NULL,
+                   s->u.stage.value);
+    of.p.b.read = x_subst1(c, q->p.b.read, s->u.stage.red[0], at);
+    double most = largest_sum(&of, whole, q->a == U8 ? 255 : 128);
+    return q->a == U8 && 2 * most >= EXACT ? largest_positive(&of, whole, 255) : most;
+}
+static double largest_in_parts(struct sums *q, const struct tensor *whole) {
+    double most = 0;
+    for (int k = 0; k < q->parts; k++) {
+        struct part p = part_of(q, k, q->parts);
+        most = fmax(most, largest_partial(q, &p, whole));
+    }
+    return most;
+}
+/* Of more parts than one, all but the last are written and read again, for which there are so many cycles. */
+static int most_parts(const struct sums *q, double cycles) {
+    const struct stmt *s = q->s;
+    double each = COPY * typical_cells(q->c, s->u.stage.axes, s->u.stage.naxes, 1);
+    double turns = (double)const_extent(s->u.stage.red[0]), most = 1 + cycles / each;
+    return dim_of_parts(q) < 0 ? 1 : (int)fmax(1, fmin(fmin(most, turns), MOST_PARTS));
+}
+/* In floats, if all partial sums are exact: a is copied as such, but for windows, which have no use for that. cycles:
+ * what that saves. */
+static bool take_floats(struct sums *q, const struct tensor *whole, double cycles) {
+    bool copied = q->p.cls == PROBLEM_CONTRACTION;
+    int most = most_parts(q, cycles);
+    for (q->parts = 1; q->parts <= most && !q->in_floats; q->parts += !q->in_floats)
+        q->most = largest_in_parts(q, whole), q->in_floats = q->most < EXACT;
     if (q->in_floats && (copied || cycles_of_copy(q, F32, 1) == 0)) q->a = F32;
     return q->in_floats;
 }
@@ -202,7 +258,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);
     if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1 || cycles_of_copy(q, F32, 1) == 0))
         floats = cycles_in_floats(q, products, summed ? cells : 0);
-    if (floats < micro && floats < plain && take_floats(q, whole)) return;
+    if (floats < micro && floats < plain && take_floats(q, whole, fmin(micro, plain) - floats)) return;
     if (!s || plain < micro) return;
     const struct micro *k = s->micro;
     int64_t within[2];
@@ -317,24 +373,27 @@ struct reader {
     struct ctx *c;
     const struct stmt *s;
     const struct buf *old;
-    struct buf *now;
+    struct buf *part[MOST_PARTS]; /* where it is now */
+    int nparts;
     expr first; /* of the sum, over the axes of s; NULL: 0 */
 };
-/* The sum that was read here: within EXACT, and no NaN, which the bounds tell. */
-static expr read_bounded(struct reader *r, expr e) {
+/* The part of the sum that was read here: within EXACT, and no NaN, which the bounds tell. */
+static expr read_part(struct reader *r, int k, expr e) {
     struct ctx *c = r->c;
-    expr v = x_load(c, r->now, e->arg, e->n, NULL);
-    return x_min(c, x_max(c, v, x_num(c, F32, -EXACT)), x_num(c, F32, EXACT));
+    expr v = x_load(c, r->part[k], e->arg, e->n, NULL);
+    return x_cast(c, I32, x_min(c, x_max(c, v, x_num(c, F32, -EXACT)), x_num(c, F32, EXACT)));
 }
 /* Conversions of it are exact. */
 static expr read_whole(void *env, expr e) {
     struct reader *r = env;
     struct ctx *c = r->c;
     struct subst at = {{.arena = &c->arena}};
-    if (!r->first && e->op == X_CAST && e->type == F32 && e->arg[0]->op == X_LOAD && e->arg[0]->u.buf == r->old)
-        return x_load(c, r->now, e->arg[0]->arg, e->arg[0]->n, NULL);
+    if (!r->first && r->nparts == 1 && e->op == X_CAST && e->type == F32 && e->arg[0]->op == X_LOAD &&
+        e->arg[0]->u.buf == r->old)
+        return x_load(c, r->part[0], e->arg[0]->arg, e->arg[0]->n, NULL);
     if (e->op != X_LOAD || e->u.buf != r->old) return NULL;
-    expr v = x_cast(c, I32, read_bounded(r, e));
+    expr v = read_part(r, 0, e);
+    for (int k = 1; k < r->nparts; k++) v = x_add(c, v, read_part(r, k, e));
     for (int k = 0; k < r->s->u.stage.naxes; k++) map_put(&at.map, PKEY(r->s->u.stage.axes[k]), (void *)e->arg[k]);
     return r->first ? x_add(c, v, x_subst(c, r->first, &at)) : v;
 }
@@ -348,18 +407,62 @@ static expr first_in_floats(struct sums *q) {
     if (!t) return x_num(c, F32, (double)first->u.i);
     return x_load(c, constant_buf(c, q->at->entry, "first", tensor_as(c, t, F32)), first->arg, first->n, NULL);
 }
-static void sum_in_floats(struct sums *q, struct block *stages, expr a, expr b) {
+/* What is summed in it; a: of the whole sum. */
+static expr product_of_part(struct sums *q, const struct part *p, expr a) {
+    struct ctx *c = q->c;
+    const struct var *all = q->s->u.stage.red[0];
+    const struct tensor *t = q->b->data;
+    expr b = q->p.b.read, at[32];
+    t = q->parts > 1 ? tensor_slice_as(c, t, F32, dim_of_parts(q), p->from, const_extent(p->v)) : tensor_as(c, t, F32);
+    struct buf *w = constant_buf(c, q->at->entry, q->b->name, t);
+    for (int d = 0; d < b->n; d++) at[d] = x_subst1(c, b->arg[d], all, x_var(c, p->v));
+    a = x_subst1(c, a, all, x_addi(c, x_var(c, p->v), p->from));
+    return x_mul(c, a->type == F32 ? a : x_cast(c, F32, a), x_load(c, w, at, b->n, NULL));
+}
+/* The same stage's axes again, for another one: value over them. */
+static expr over_own_axes(struct ctx *c, const struct stmt *s, expr value, const struct var **axes, expr *at) {
+    struct subst own = {{.arena = &c->arena}};
+    for (int d = 0; d < s->u.stage.naxes; d++) {
+        axes[d] = var_new(c, s->u.stage.axes[d]->name, s->u.stage.axes[d]->extent);
+        at[d] = x_var(c, axes[d]);
+        map_put(&own.map, PKEY(s->u.stage.axes[d]), (void *)at[d]);
+    }
+    return x_subst(c, value, &own);
+}
+/* The kernel of a part, and what it makes. */
+static struct buf *sum_of_part(struct sums *q, const struct part *p, expr product) {
+    struct ctx *c = q->c;
+    const struct stmt *s = q->s;
+    int n = s->u.stage.naxes;
+    const struct var **axes[2] = {NEWN(&c->arena, const struct var *, n + 1),
+                                  NEWN(&c->arena, const struct var *, n + 1)};
+    expr at[32];
+    algorithm_part(q->at, q->out, "a part of its sum, which floats hold");
+    product = over_own_axes(c, s, product, axes[0], at);
+    struct buf *acc = algorithm_stage(q->at, q->out, "acc", F32, axes[0], n, RED_SUM, p->red, s->u.stage.nred, product);
+    over_own_axes(c, s, product, axes[1], at);
+    struct buf *made =
+        algorithm_stage(q->at, q->out, "part", F32, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
+    algorithm_between(q->at, q->out, made);
+    return made;
+}
+/* The last part stays where the sum was. */
+static void sum_in_floats(struct sums *q, struct block *stages, expr a) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
+    struct part parts[MOST_PARTS];
+    expr product[MOST_PARTS];
+    for (int k = 0; k < q->parts; k++)
+        parts[k] = part_of(q, k, q->parts), product[k] = product_of_part(q, &parts[k], a);
     struct buf *old = s->u.stage.buf,
                *now = buf_new(c, q->at->entry, old->base, F32, old->scope, old->logical, old->nlogical);
-    struct buf *w = constant_buf(c, q->at->entry, b->u.buf->name, tensor_as(c, b->u.buf->data, F32));
     expr first = s->u.stage.init ? first_in_floats(q) : NULL;
-    struct reader r = {c, s, old, now, first ? NULL : s->u.stage.init};
+    struct reader r = {c, s, old, {now}, q->parts, first ? NULL : s->u.stage.init};
     for (struct stmt *t = stages->first; t; t = t->next)
         if (t->kind == S_ALLOC && t->u.alloc.buf == old) t->u.alloc.buf = now;
-    s->u.stage.buf = now, s->u.stage.init = first;
-    s->u.stage.value = x_mul(c, a->type == F32 ? a : x_cast(c, F32, a), x_load(c, w, b->arg, b->n, NULL));
+    int last = q->parts - 1;
+    for (int k = 0; k < last; k++) r.part[k + 1] = sum_of_part(q, &parts[k], product[k]);
+    s->u.stage.buf = now, s->u.stage.init = first, s->u.stage.red = parts[last].red, s->u.stage.value = product[last];
     map_exprs(c, stages, read_whole, &r);
     proc_drop_buf(q->at->entry, old);
 }
@@ -385,7 +488,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     expr x = x_load(c, from, a->arg, a->n - a->has_fill, fill), w = x_load(c, q->b, b->arg, b->n, NULL);
     expr first = s->u.stage.init ? s->u.stage.init : x_const_i(c, I32, 0);
     if (sums) s->u.stage.init = x_sub(c, first, x_mul(c, za, sums));
-    if (q->in_floats) sum_in_floats(q, stages, x, w);
+    if (q->in_floats) sum_in_floats(q, stages, x);
     else s->u.stage.value = x_mul(c, x, w);
 }
 /* What the stages compute of scales, and of the start of the sum, is the same in every run. */
