@@ -3,6 +3,13 @@
 #ifndef __ASSEMBLER__
 #include <immintrin.h>
 
+/* What init asks instead of nn_cpu_lacks of nn_rt.c (`cc` links it so): any file may be the one that has it. */
+const char *__wrap_nn1_cpu_lacks(const char *needs, const char *without);
+__attribute__((weak)) const char *__wrap_nn1_cpu_lacks(const char *needs, const char *without) {
+    (void)needs, (void)without;
+    return 0;
+}
+
 #define EXACT _MM_FROUND_NO_EXC
 
 typedef union {
