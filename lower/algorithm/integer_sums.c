@@ -232,8 +232,10 @@ static int most_parts(const struct sums *q, double cycles) {
 static bool take_floats(struct sums *q, const struct tensor *whole, double cycles) {
     bool copied = q->p.cls == PROBLEM_CONTRACTION;
     int most = most_parts(q, cycles);
-    for (q->parts = 1; q->parts <= most && !q->in_floats; q->parts += !q->in_floats)
+    for (q->parts = 1; q->parts <= most; q->parts++) {
         q->most = largest_in_parts(q, whole), q->in_floats = q->most < EXACT;
+        if (q->in_floats) break;
+    }
     if (q->in_floats && (copied || cycles_of_copy(q, F32, 1) == 0)) q->a = F32;
     return q->in_floats;
 }
