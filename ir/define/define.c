@@ -447,6 +447,22 @@ X bcast(T t, X i) {
     }
     return r;
 }
+/* The open dims that were broadcast together to e, sorted. */
+static X broadcast_together(X dims, E e) {
+    if (e->op == X_SELECT && e->arg[0] == x_cmp(DEF_CTX, X_EQ, e->arg[2], idx(1)))
+        return broadcast_together(broadcast_together(dims, e->arg[1]), e->arg[2]);
+    int at = 0;
+    while (at < dims.n && dims.v[at]->id < e->id) at++;
+    if (at < dims.n && dims.v[at] == e) return dims;
+    return cat(push(sub_list(dims, 0, at), e), sub_list(dims, at, dims.n - at));
+}
+/* The first of them that is not 1: the same expression, in whatever order they met. */
+static E stretched(E a, E b) {
+    X dims = broadcast_together(broadcast_together(list0(), a), b);
+    E r = dims.v[dims.n - 1];
+    for (int k = dims.n - 2; k >= 0; k--) r = sel(eq(dims.v[k], idx(1)), r, dims.v[k]);
+    return r;
+}
 static E bcast_dim(E a, E b, int axis) {
     struct ctx *c = DEF_CTX;
     if (a == b || x_is(b, 1)) return a;
@@ -458,14 +474,14 @@ static E bcast_dim(E a, E b, int axis) {
         require(x_cmp(c, X_EQ, a, b), "shapes do not broadcast on axis %d", axis);
         return cut_to(a, b) ? b : a;
     }
-    /* Equal, or one of them 1. Of one that is known (it is not 1) the result is that; of two that are open it is the
-     * larger, so an empty one against 1 is refused at run time. */
-    bool known_a = a->op == X_CONST, known = known_a || b->op == X_CONST;
-    E one_a = x_cmp(c, X_EQ, a, idx(1)), one_b = x_cmp(c, X_EQ, b, idx(1));
-    if (!known) one_a = x_and(c, one_a, x_cmp(c, X_LT, idx(0), b)), one_b = x_and(c, one_b, x_cmp(c, X_LT, idx(0), a));
-    require(or_(x_cmp(c, X_EQ, a, b), or_(one_a, one_b)), "shapes do not broadcast on axis %d", axis);
-    if (known) return known_a ? a : b;
-    return x_max(c, a, b);
+    /* Of one that is known (it is not 1) the result is that, and the larger one where the order is known: an empty one
+     * against 1 is refused then. */
+    E r = a->op == X_CONST ? a : b->op == X_CONST ? b : x_proves_le(c, a, b) ? b : x_proves_le(c, b, a) ? a : NULL;
+    E fits = eq(a, b);
+    if (r != a) fits = or_(fits, eq(a, idx(1)));
+    if (r != b) fits = or_(fits, eq(b, idx(1)));
+    require(fits, "shapes do not broadcast on axis %d", axis);
+    return r ? r : stretched(a, b);
 }
 X bcast_shape(const T *ts, int n) {
     X r = list0();
