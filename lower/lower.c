@@ -465,8 +465,13 @@ static const char *call_origin(void *env, const struct stmt *call) {
 }
 /* Kernels that are texts come as they are; those of stages were scheduled when their groups were closed. */
 static void schedule_texts(struct lowering *l) {
-    for (int k = 0; k < l->m->procs.n; k++)
-        if (l->m->procs.v[k]->is_kernel_text) schedule_as_asked(l, l->m->procs.v[k], NULL);
+    for (int k = 0; k < l->m->procs.n; k++) {
+        struct proc *p = l->m->procs.v[k];
+        if (!p->is_kernel_text) continue;
+        schedule_as_asked(l, p, NULL);
+        const char *why = map_get(&l->text_whys, PKEY(p));
+        if (l->o->choices && why) text_add(l->o->choices, why);
+    }
 }
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;
@@ -484,7 +489,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},
-                         .parts = {.arena = &c->arena}};
+                         .parts = {.arena = &c->arena},
+                         .text_whys = {.arena = &c->arena}};
     struct region *top = g->top;
     int errors = c->diags.errors;
     if (o->choices && !o->no_schedule) text_printf(o->choices, "machine %s\n", o->target->machine->name);

@@ -24,6 +24,12 @@ static void check_sizes_first(struct rewriting *r) {
     block_move(&checks, first);
     block_move(first, &checks);
 }
+/* Texts are scheduled in the end (lower.c), and what is said of a call then. */
+static void say_of_texts(struct lowering *l, const struct block *stmts) {
+    for (const struct stmt *s = stmts->first; s && l->why; s = s->next)
+        if (s->kind == S_CALL && s->u.call.callee->is_kernel_text)
+            map_put(&l->text_whys, PKEY(s->u.call.callee), (void *)l->why);
+}
 /* What of a kernel's stages goes beside the algorithm; it is said of the kernels. */
 static bool outline_beside(struct lowering *l, const struct algorithm_query *of, struct block *stmts, const char *node,
                            const char *name) {
@@ -34,6 +40,7 @@ static bool outline_beside(struct lowering *l, const struct algorithm_query *of,
     const char *titles = algorithm_beside(&q, &l->o->algorithms, node, &why);
     if (*titles) l->nodes = internf(l->c->names, "%s%s", titles, nodes ? nodes : "");
     if (why.s) l->why = internf(l->c->names, "%s%s", before ? before : "", why.s);
+    say_of_texts(l, stmts);
     bool ok = outline_kernels(l, stmts, name);
     l->nodes = nodes, l->why = before;
     text_free(&why);
@@ -61,9 +68,12 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     struct problem k;
     struct text why = {0};
     struct rewriting r = {0};
-    if (l->o->no_schedule || !stages_problem(l->c, stmts, &l->external, &k)) return outline_kernels(l, stmts, name);
-    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, stored, l,
-                                NULL};
+    if (l->o->no_schedule) return outline_kernels(l, stmts, name);
+    bool stages = stages_problem(l->c, stmts, &l->external, &k);
+    struct algorithm_query q = {
+        l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, stored, l,
+        NULL};
+    if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
     text_free(&why);

@@ -139,6 +139,9 @@ void stage_apart(T t, X axes, X index, E value); /* the same where no two places
 /* A kernel of templates/kernels/<name>.lir: bufs in parameter order, sizes in the order of its symbols. `type` replaces
  * $T, the type of buffer k (0 to 9) $k. */
 void call_kernel(const char *name, enum dtype type, const T *bufs, int nbufs, const E *args, int nargs);
+/* That text, as a procedure of m; types: those of its first n buffers. */
+struct proc *kernel_of_text(struct ctx *c, struct module *m, const char *name, enum dtype type, const enum dtype *types,
+                            int n);
 /* A size that a kernel computed: element k of integer tensor t, as a new produced symbol in lo..hi. */
 E size_from(const char *name, T t, int k, E lo, E hi);
 /* Must hold: folds to nothing when proved; a diagnostic when refuted; else a run-time check. The diagnostic ends with

@@ -123,36 +123,38 @@ void stage_into(T t, X ax, X index, E v) { put_into(t, ax, index, v, false); }
 void stage_apart(T t, X ax, X index, E v) { put_into(t, ax, index, v, true); }
 
 /* ---- kernels in loop IR text */
+enum { TYPED_BUFS = 10 }; /* $0 to $9 */
 /* The text with its types: $T is t, $0 to $9 are those of the buffers. The types of buffers it names go into *name. */
-static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t, const T *bufs, int nbufs,
+static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t, const enum dtype *types, int ntypes,
                          const char **name) {
     struct text r = {0};
-    bool told[10] = {false};
+    bool told[TYPED_BUFS] = {false};
     *name = internf(c->names, "%s_%s", *name, dtype_name(t));
     for (size_t k = 0; k < n; k++) {
         int of = text[k] == '$' && k + 1 < n ? text[k + 1] - '0' : -1;
         if (of == 'T' - '0') text_add(&r, dtype_name(t)), k++;
-        else if (of >= 0 && of < nbufs && of < 10) {
-            text_add(&r, dtype_name(bufs[of]->type)), k++;
-            if (!told[of]) *name = internf(c->names, "%s_%s", *name, dtype_name(bufs[of]->type));
+        else if (of >= 0 && of < ntypes) {
+            text_add(&r, dtype_name(types[of])), k++;
+            if (!told[of]) *name = internf(c->names, "%s_%s", *name, dtype_name(types[of]));
             told[of] = true;
         } else text_char(&r, text[k]);
     }
     return text_take(&r, &c->arena);
 }
-static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t, const T *bufs, int nbufs) {
-    const char *full = name, *path = internf(d->c->names, "templates/kernels/%s.lir", name);
+struct proc *kernel_of_text(struct ctx *c, struct module *m, const char *name, enum dtype t, const enum dtype *types,
+                            int n) {
+    const char *full = name, *path = internf(c->names, "templates/kernels/%s.lir", name);
     for (size_t k = 0; k < nn_embedded_count; k++) {
         if (strcmp(nn_embedded[k].path, path)) continue;
-        char *text = instantiate(d->c, (const char *)nn_embedded[k].data, nn_embedded[k].size, t, bufs, nbufs, &full);
-        for (int i = 0; i < d->m->procs.n; i++)
-            if (d->m->procs.v[i]->name == full) return d->m->procs.v[i];
-        struct module *km = loop_parse(d->c, text, strlen(text), path);
+        char *text = instantiate(c, (const char *)nn_embedded[k].data, nn_embedded[k].size, t, types, n, &full);
+        for (int i = 0; i < m->procs.n; i++)
+            if (m->procs.v[i]->name == full) return m->procs.v[i];
+        struct module *km = loop_parse(c, text, strlen(text), path);
         if (!km || km->procs.n != 1) BUG("%s does not hold one procedure", path);
         struct proc *p = km->procs.v[0];
         p->name = full;
         p->is_kernel_text = true;
-        PUSH(&d->c->arena, &d->m->procs, p);
+        PUSH(&c->arena, &m->procs, p);
         return p;
     }
     BUG("no kernel text %s", path);
@@ -162,8 +164,10 @@ void call_kernel(const char *name, enum dtype t, const T *bufs, int nbufs, const
     if (d->mode != DEF_EMIT) return;
     for (int k = 0; k < nbufs; k++)
         if (!bufs[k]) return;
+    enum dtype types[TYPED_BUFS];
+    for (int k = 0; k < nbufs && k < TYPED_BUFS; k++) types[k] = bufs[k]->type;
     struct stmt *s = s_new(d->c, S_CALL);
-    s->u.call.callee = kernel_proc(d, name, t, bufs, nbufs);
+    s->u.call.callee = kernel_of_text(d->c, d->m, name, t, types, nbufs < TYPED_BUFS ? nbufs : TYPED_BUFS);
     s->u.call.nbufs = nbufs, s->u.call.nargs = nargs;
     s->u.call.bufs = NEWN(&d->c->arena, struct buf *, nbufs);
     s->u.call.args = NEWN(&d->c->arena, expr, nargs);

@@ -17,9 +17,10 @@ struct algorithm_wishes {
 struct algorithm_query {
     struct ctx *c;
     const struct machine *m;
+    struct module *module;   /* gets the texts that a row calls */
     struct proc *entry;      /* has the buffers, and gets those that a row makes */
     struct block *stmts;     /* stages, and allocations of what they make */
-    const struct problem *k; /* of them */
+    const struct problem *k; /* of them; NULL: they are more than stages, or a row goes beside another */
     struct param_layout (*layout)(void *env, const struct buf *b);
     /* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
      * blocks there are in such of `block` (0: they stay). */

@@ -1,5 +1,6 @@
 /* Asks the rows, and builds what they rewrite into. See algorithm.h. */
 #include "lower/algorithm/algorithm.h"
+#include <math.h>
 #include <string.h>
 
 const struct algorithm *algorithm_named(const char *name) {
@@ -67,7 +68,7 @@ const char *algorithm_beside(const struct algorithm_query *q, const struct algor
         if (saved == 0) continue;
         text_printf(why, "  algorithm %s: ", r->name);
         if (out) text_add(why, "left out by an option\n");
-        else text_printf(why, "%.0f cycles less\n    taken beside it\n", saved);
+        else text_printf(why, "%.0f cycles %s\n    taken beside it\n", fabs(saved), saved < 0 ? "more" : "less");
         if (!out) titles = internf(q->c->names, "%s%s\n", titles, r->title);
     }
     return titles;

@@ -247,10 +247,16 @@ static void find_maps(struct tables *t) {
             map_put(&t->maps, PKEY(b), s);
     }
 }
+/* A map may be computed later than it stands only where nothing but stages writes. */
+static bool holds_stages_only(const struct block *b) {
+    for (const struct stmt *s = b->first; s; s = s->next)
+        if (s->kind != S_STAGE && s->kind != S_ALLOC && s->kind != S_CHECK && s->kind != S_VIEW) return false;
+    return true;
+}
 double tables_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct map none = {.arena = &q->c->arena};
     struct tables t = {q, q->c, asked, rewrites, none, none, none, 0, 0};
-    if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32)) return 0;
+    if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32) || !holds_stages_only(q->stmts)) return 0;
     find_maps(&t);
     for (struct stmt *s = q->stmts->last; s; s = s->prev) { /* readers first: what they look up is as it was */
         if (!is_map(s) || is_passed(&t, s)) continue;

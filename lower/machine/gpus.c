@@ -6,7 +6,7 @@ static const struct operation ops[] = {{X_FMA, F32, 4, 64}, {X_FMA, F64, 4, 64},
 #define LIMITS                                                                                                         \
     .warp = 32, .block_threads = 256, .few_threads = 64, .few_cells = 1 << 14, .max_threads = 1024,                    \
     .max_grid_yz = 65535, .shared_bytes = 48 << 10, .private_bytes = 16 << 10, .tile = 64, .cell = 4, .depth = 16,     \
-    .least = 24, .warps = 2, .results = 8
+    .least = 24, .warps = 2, .results = 8, .launch = 4000
 /* An H100 is served best with 2^16 threads in flight (2^13: ResNet-18 takes 1.9 times as long, 2^17: 1.03 times), 500
  * for each of its processors; Orin has 16 of them. */
 static const struct gpu gpu_nvidia = {LIMITS, .enough = 1 << 16}, gpu_orin = {LIMITS, .enough = 1 << 13};

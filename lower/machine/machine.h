@@ -39,6 +39,7 @@ struct gpu {
     int warps;      /* along each side of the tile, where warps compute it */
     int results;    /* of a thread along N, at most, for other contractions */
     int64_t enough; /* threads that fill the machine */
+    double launch;  /* cycles until a kernel has begun and ended */
 };
 struct machine {
     const char *name;

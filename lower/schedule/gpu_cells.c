@@ -41,53 +41,62 @@ static bool is_inlined(const struct stmt *s, bool inline_maps) {
 }
 /* ---- a long reduction to one cell: partial results of several threads, which one thread reduces */
 enum { PARTS = 128 };
-/* The largest number of threads that divides its turns, or, of a loop alone, leaves a rest. */
-static int64_t parts_along(const struct var *v, bool alone) {
-    int64_t n = const_extent(v), parts = alone || n < 0 || n > PARTS ? PARTS : n;
-    while (!alone && n > 0 && n % parts) parts--;
-    return n < 0 && !alone ? 0 : parts;
+/* How many parts: threads that take turns along a loop, or along all of the reduction as one loop. n 0: it stays whole.
+ */
+struct parts {
+    int64_t n;
+    const struct var *along; /* NULL: all loops */
+};
+/* The largest number of threads that divides the loop's turns. */
+static int64_t parts_along(const struct var *v) {
+    int64_t n = const_extent(v), parts = n < PARTS ? n : PARTS;
+    while (n > 0 && n % parts) parts--;
+    return n > 1 ? parts : 0;
 }
-/* Into how many parts, along which loop? 0: it stays as it is. */
-static int64_t parts_of(struct plan *u, const struct stmt *s, const struct var **along) {
-    int64_t most = 0, wide = 0, turns = 1;
-    if (s->u.stage.op == RED_NONE || s->u.stage.buf->type != dtype_value(s->u.stage.buf->type)) return 0;
+static struct parts parts_of(struct plan *u, const struct stmt *s) {
+    struct parts most = {0, NULL};
+    int64_t turns = 1;
+    if (s->u.stage.op == RED_NONE || s->u.stage.buf->type != dtype_value(s->u.stage.buf->type)) return most;
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!x_is(s->u.stage.axes[k]->extent, 1)) return 0;
-    for (int k = 0; k < s->u.stage.nred; k++) {
-        int64_t n = const_extent(s->u.stage.red[k]);
-        wide += n != 1, turns = n < 0 ? INT64_MAX : sat_mul(turns, n);
-    }
+        if (!x_is(s->u.stage.axes[k]->extent, 1)) return most;
     for (int k = 0; k < s->u.stage.nred; k++) {
         const struct var *v = s->u.stage.red[k];
-        int64_t n = x_is(v->extent, 1) ? 0 : parts_along(v, wide == 1);
-        if (n && n >= most) most = n, *along = v;
+        int64_t n = const_extent(v), parts = parts_along(v);
+        turns = n < 0 || turns == INT64_MAX ? INT64_MAX : sat_mul(turns, n);
+        if (parts && parts >= most.n) most = (struct parts){parts, v};
     }
-    return turns > u->m->gpu->block_threads && most >= u->m->gpu->warp ? most : 0;
+    if (turns <= u->m->gpu->block_threads) return (struct parts){0, NULL};
+    return most.n >= u->m->gpu->warp ? most : (struct parts){PARTS, NULL};
+}
+/* The loops of the reduction as one. */
+static const char *fused_reduction(struct plan *u, const struct stmt *s, const char *name) {
+    struct word_list loops = {0};
+    for (int k = 0; k < s->u.stage.nred; k++) add_loop(&u->s, &loops, loop_in(u, name, s->u.stage.red[k]->name));
+    return plan_fused(u, loops, name);
 }
 static bool in_parts(struct plan *u, const struct stmt *s, int *sums) {
-    const struct var *along;
     const char *base = s->u.stage.buf->base, *name = base, *part = internf(u->c->names, "%s%d", role.partial, *sums);
     const char *lane = loop_in(u, part, RFACTOR_LANE);
     struct word_list order = {0};
-    int64_t parts = parts_of(u, s, &along);
-    if (!parts) return false;
+    struct parts parts = parts_of(u, s);
+    if (!parts.n) return false;
     if (s->u.stage.buf->scope == SC_PARAM) step_cache_write(&u->s, base, name = internf(u->c->names, "sum%d", *sums));
     (*sums)++;
-    step_rfactor(&u->s, name, loop_in(u, name, along->name), (int)parts, part);
+    const char *along = parts.along ? loop_in(u, name, parts.along->name) : fused_reduction(u, s, name);
+    step_rfactor(&u->s, name, along, (int)parts.n, part);
     add_loop(&u->s, &order, lane);
     for (int k = 0; k < s->u.stage.naxes; k++) add_loop(&u->s, &order, loop_in(u, part, s->u.stage.axes[k]->name));
     if (order.n > 1) step_reorder(&u->s, order);
-    plan_threads(u, LOOPS(lane), (double)parts, part);
+    plan_threads(u, LOOPS(lane), (double)parts.n, part);
     plan_grid(u, part);
     return true;
 }
 /* The reduction that a map takes at its own cell, through maps that are inlined; NULL when there is none to place. */
 static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool inline_maps) {
     const struct stmt *found = NULL;
-    const struct var *along;
     for (int k = 0; k < u->k->stages.n; k++) {
         const struct stmt *s = u->k->stages.v[k], *r = s;
-        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM || parts_of(u, s, &along)) continue;
+        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM || parts_of(u, s).n) continue;
         while (r && (r = only_reader(u, r)) && is_inlined(r, inline_maps)) {}
         if (r != map) continue;
         if (found) return NULL; /* of two, each gets a grid of its own */

@@ -706,7 +706,11 @@ class Maker(More):
         n = self.of(x)[axis]
         if not n or np.prod(self.of(x)) == 0:
             raise Impossible
-        self.add("TopK", [x, self.ints(self.r.randint(1, n))], 2, axis=axis, largest=self.r.randrange(2))
+        if self.r.random() < 0.3:   # long enough for parts that are sorted at once, with equal elements
+            n = self.r.randint(60, 400)
+            x, axis = self.given(self.n.integers(-30, 30, [n, 1, 2]).astype(np.float32)), 0
+        self.add("TopK", [x, self.ints(self.r.choice([n, self.r.randint(1, n)]))], 2, axis=axis,
+                 largest=self.r.randrange(2))
 
     def misc(self):
         x = self.some(least=1)

@@ -32,9 +32,17 @@ ASKED = {"contraction": ["contraction", "few results"], "window": ["window", "ce
          "text": ["grids of loops", "nests"]}
 NEST = re.compile(r"^  (?:axes|for) .*?<")
 EXTENT = re.compile(r"\w+<(?:(\d+)(?![^ ;:])|)")
-LAUNCHED = re.compile(r"^(?:kernel )?proc (\S+?)(?:_grid|_part\d+)\(")
-LOOP = re.compile(r"^for \S+?<(\S+)")
-AT_MOST = re.compile(r"(\w+) in \d+\.\.(\d+)")      # a size of a procedure, at the end of its head
+HEAD = re.compile(r"^(?:entry |kernel )*proc (.+?)\(")
+SIZES = re.compile(r"\) \[(.*)\]$")
+CALL = re.compile(r"^call (\S+?)\((.*)\)(?: @ .*)?$")
+LAUNCHED = re.compile(r"(\S+?)(?:_grid|_part\d+)$")
+LOOP = re.compile(r"^(?:for \S+?<|while .* max )(.*?)(?: (?:gpu\.|unroll|vector|independent|assumed).*|  #.*)?$")
+GUARD = re.compile(r"^if block\*\d+\+thread\S* < (.*)$")     # of a grid whose last block has threads to spare
+STORE = re.compile(r"(\S+?)\[.*\] \S*= ")
+OWN = re.compile(r"alloc (\S+): .* stack$")     # a thread's variables are no cells
+OPEN = (1 << 40) - 1     # a size that nobody knows
+FUNCTIONS = {"min": min, "max": max, "toidx": lambda _: OPEN, "guard": lambda _, n: n - 1,
+             "select": lambda _, a, b: max(a, b)}
 
 
 def general(reason):
@@ -68,29 +76,76 @@ def plain_kernels(text, few):
     return found
 
 
+class Sizes(dict):
+    """Of a procedure, for one call of it. Other names there are loop variables: 0, where a triangle is widest; functions;
+    and, in the entry, sizes that are OPEN."""
+
+    def __init__(self, known, other=0):
+        super().__init__(known)
+        self.other = other
+
+    def __missing__(self, name):
+        return FUNCTIONS.get(name, self.other)
+
+    def of(self, expressions):
+        """The values of expressions with commas between."""
+        return eval(re.sub(r'"[^"]*"', "unknown", f"({expressions},)"), {"__builtins__": {}}, self)
+
+
+class Procedure:
+    """What a line of a dump after grids says of it. turns: of its launch, an expression; "": many; None: it is not
+    launched. stores: for each one the extents of the loops around it, but those over blocks and threads."""
+
+    def __init__(self):
+        self.sizes, self.turns, self.stores, self.calls = [], None, [], []
+        self.around, self.own = [], set()
+
+    def line(self, depth, line):
+        self.around = [a for a in self.around if a[0] < depth]
+        loop, store, call = LOOP.match(line), STORE.match(line), CALL.match(line)
+        if SIZES.search(line) and not loop:
+            self.sizes = [size.split(" in ")[0] for size in SIZES.search(line)[1].split(", ")]
+        if line.startswith("launch"):
+            self.turns = "1" if line == "launch" else ""
+        elif self.turns == "" and GUARD.match(line) and not self.stores:
+            self.turns = GUARD.match(line)[1]
+        elif loop and " gpu." not in line:
+            self.around.append((depth, loop[1]))
+        elif OWN.match(line):
+            self.own.add(OWN.match(line)[1])
+        elif call:
+            self.calls.append((call[1], call[2].partition("; ")[2]))
+        elif store and store[1] not in self.own:
+            self.stores.append([n for _, n in self.around])
+
+    def is_one_thread(self, sizes):
+        return bool(self.turns) and sizes.of(self.turns)[0] <= 1
+
+    def cells(self, sizes):
+        return sum(math.prod(sizes.of(n)[0] for n in loops) for loops in self.stores)
+
+
 def one_thread(text):
-    """The kernels of which one thread stores more than MOST_CELLS cells."""
-    found, name, cells, around, most = [], "", 0, [], {}
+    """The kernels of which one thread stores more than MOST_CELLS cells, where no other has any."""
+    procedures, found, seen = {}, set(), set()
+    p = None
     for line in text.split("\n"):
-        depth, line = len(line) - len(line.lstrip()), line.strip()
-        around = [a for a in around if a[0] < depth]
-        if not depth and line:
-            name, most = LAUNCHED.match(line + "("), {}
-        if name and line.endswith("]") and not LOOP.match(line):
-            most.update((size, int(n)) for size, n in AT_MOST.findall(line))
-        if line == "launch":
-            cells = 0
-        elif line.startswith("launch "):
-            name = None
-        elif name and LOOP.match(line):
-            n = LOOP.match(line)[1]
-            around.append((depth, int(n) if n.isdigit() else most.get(n, math.inf)))
-        elif name and line.startswith("while "):
-            around.append((depth, math.inf))
-        elif name and re.match(r"\S+\[.*\] \S*= ", line):
-            before, cells = cells, cells + math.prod(n for _, n in around)
-            if before <= MOST_CELLS < cells:
-                found.append(name[1])
+        if HEAD.match(line):
+            p = procedures.setdefault(HEAD.match(line)[1], Procedure())
+        if p:
+            p.line(len(line) - len(line.lstrip()), line.strip())
+
+    def run(name, sizes):
+        p = procedures[name]
+        if p.is_one_thread(sizes) and p.cells(sizes) > MOST_CELLS:
+            found.add(LAUNCHED.match(name)[1])
+        for call in p.calls:
+            callee, given = call[0], sizes.of(call[1]) if call[1] else ()
+            if callee in procedures and (callee, given) not in seen:
+                seen.add((callee, given))
+                run(callee, Sizes(zip(procedures[callee].sizes, given)))
+
+    run('"entry"', Sizes({}, OPEN))
     return found
 
 

@@ -254,3 +254,46 @@ Test(algorithm, tables_are_of_one_byte) {
         text_free(&t);
     }
 }
+
+/* ---- TopK by sorted runs: the same elements, the first of equal ones in front */
+static int64_t *places_of(const char *target, bool open, int64_t n, int64_t k, bool largest, const float *x,
+                          bool runs) {
+    static const char *const name[] = {"sorted-runs"};
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {name, name, runs, !runs}};
+    char size[24];
+    snprintf(size, sizeof size, "%d", (int)n);
+    struct module *m = lower_graph(
+        graph_of(arena_printf(&c->arena, "const %%k: i64[1] = [%d]\n", (int)k),
+                 arena_printf(&c->arena, "%%x: f32[2,%s,3]", open ? "N" : size),
+                 arena_printf(&c->arena, "%%v: ?, %%y: ? = TopK(%%x, %%k) {axis = 1, largest = %d}", largest)),
+        &o);
+    cr_assert(m);
+    cr_expect_eq(strstr(t.s, "topk_runs_f32") != NULL, runs, "%s", t.s);
+    text_free(&t);
+    struct eval_arg args[2] = {{.data = (void *)x, .nd = 3, .dims = {2, n, 3}}};
+    struct eval_result e =
+        loop_eval(m, m->entry, args, (int64_t[]){open ? n : 0}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    return args[1].data;
+}
+Test(algorithm, sorted_runs_take_the_same_elements) {
+    static const int64_t sizes[][2] = {{1, 1},    {7, 3},    {64, 64},  {65, 65},   {128, 5},
+                                       {129, 70}, {200, 64}, {257, 65}, {300, 299}, {515, 130}};
+    float x[2 * 515 * 3];
+    for (size_t s = 0; s < 8 * sizeof sizes / sizeof *sizes; s++) {
+        int64_t n = sizes[s / 8][0], k = sizes[s / 8][1];
+        bool open = s & 2 && n <= 128;
+        unsigned seed = (unsigned)s;
+        for (int64_t i = 0; i < 2 * n * 3; i++) { /* few values, so many equal ones */
+            seed = seed * 1664525u + 1013904223u;
+            x[i] = seed >> 28 ? (float)(seed >> 26) : NAN;
+        }
+        const char *target = s & 4 ? "cuda" : "c99";
+        int64_t *got = places_of(target, open, n, k, s & 1, x, true),
+                *want = places_of(target, open, n, k, s & 1, x, false);
+        for (int64_t i = 0; i < 2 * k * 3; i++)
+            cr_expect_eq(got[i], want[i], "%d of %d for %s: place %d", (int)k, (int)n, target, (int)i);
+        free(got), free(want);
+    }
+}
