@@ -52,7 +52,8 @@ struct algorithm {
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
     bool whole;           /* of whole numbers: bytes less their zero points */
     /* Only this: the row goes beside whichever other one is taken. How many cycles are saved by what it rewrites, in
-     * place (or would rewrite), of a kernel's stages, 0: nothing; asked: by the user, whatever it costs. */
+     * place (or would rewrite), of a kernel's stages and calls of texts, 0: nothing; asked: by the user, whatever it
+     * costs. */
     double (*beside)(const struct algorithm_query *q, bool asked, bool rewrites);
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */

@@ -8,14 +8,9 @@
 #include <string.h>
 
 enum { PART = 64, THREADS = 128 }; /* as in templates/kernels/topk_runs.lir */
-enum {
-    BUFS = 3,
-    A = 0,
-    D,
-    B,
-    K,
-    SIZES = 5
-}; /* of the call: x, values, places; what x's dims are, how many are taken */
+/* Of the call: x, values, places; what dims x has, how many are taken, whether the largest. */
+enum { BUFS = 3 };
+enum { A, D, B, K, LARGEST, SIZES };
 /* Cycles, of a CPU: an element that is no better than those so far, one of these moved, a step of a halving, whose
  * branch nobody foretells. A thread of a GPU takes longer for all of them alike. */
 enum { ELEMENT = 15, MOVE = 6, STEP = 30 };
@@ -50,7 +45,7 @@ static bool call_runs(const struct algorithm_query *q, struct stmt *s, bool rewr
     expr *a = s->u.call.args;
     expr parts = x_div(c, x_addi(c, a[D], PART - 1), x_int(c, PART)), best = x_min(c, a[K], x_int(c, PART));
     expr run[] = {a[A], a[B], x_int(c, 2), x_mul(c, parts, best)};
-    expr args[] = {a[A], a[D], a[B], a[K], a[SIZES - 1], parts, best, run[3]};
+    expr args[] = {a[A], a[D], a[B], a[K], a[LARGEST], parts, best, run[3]};
     struct buf *const *b = s->u.call.bufs;
     enum { NARGS = sizeof args / sizeof *args };
     struct proc *p = kernel_of_text(c, q->module, "topk_runs", b[0]->type, &b[0]->type, 1);
