@@ -229,3 +229,21 @@ Test(sizes, a_long_size_beside_what_it_is_computed_from) {
     gives(p, n, ARGS({eight, {1, 1, 1}, 3}), SIZES(1), LIST(2));
     gives(p, n, ARGS({eight, {1, 1, 0}, 3}), SIZES(0), eight, 0, NULL);
 }
+/* Two open dims are equal or one of them is 1; what they become together is the same for all that have met. */
+Test(sizes, broadcast_of_open_dims) {
+    static const char *const p = "%x: f32[A], %z: f32[B], %u: f32[C]",
+                             *n = "%s: ? = Add(%z, %x) %t: ? = Add(%x, %z) %m: ? = Max(%s, %t) %v: ? = Mul(%u, %m) "
+                                  "%y: ? = Add(%v, %m)",
+                             *refused = "do not broadcast on axis 0";
+    gives(p, n, ARGS({eight, {3}, 1}, {eight, {1}, 1}, {eight, {1}, 1}), SIZES(3, 1, 1), LIST(4, 6, 8));
+    gives(p, n, ARGS({eight, {1}, 1}, {eight, {3}, 1}, {eight, {3}, 1}), SIZES(1, 3, 3), LIST(4, 9, 16));
+    gives(p, n, ARGS({eight, {1}, 1}, {eight, {1}, 1}, {eight, {2}, 1}), SIZES(1, 1, 2), LIST(4, 6));
+    for (int none = 0; none < 3; none++) {
+        int64_t size[10] = {1, 1, 1};
+        size[none] = 0;
+        gives(p, n, ARGS({eight, {size[0]}, 1}, {eight, {size[1]}, 1}, {eight, {size[2]}, 1}), size, eight, 0, NULL);
+    }
+    gives(p, n, ARGS({eight, {3}, 1}, {eight, {2}, 1}, {eight, {1}, 1}), SIZES(3, 2, 1), NULL, 0, refused);
+    gives(p, n, ARGS({eight, {3}, 1}, {eight, {0}, 1}, {eight, {1}, 1}), SIZES(3, 0, 1), NULL, 0, refused);
+    gives(p, n, ARGS({eight, {3}, 1}, {eight, {1}, 1}, {eight, {2}, 1}), SIZES(3, 1, 2), NULL, 0, refused);
+}
