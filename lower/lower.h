@@ -66,7 +66,7 @@ struct lowering {
     struct probes *probes;          /* what is known of the nodes (lower/classify.c) */
     struct sizes *sizes;            /* equal ones, in what is outlined now; NULL: none (lower/size_names.h) */
     struct map parts;               /* part of a size, or a long one -> the symbol that stands for it in kernels */
-    struct map text_whys;           /* text -> which algorithms were asked for what calls it */
+    struct map text_whys;           /* text -> which algorithms were asked for each node that calls it */
     int nsizes;                     /* long ones that have a name */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */

@@ -24,11 +24,14 @@ static void check_sizes_first(struct rewriting *r) {
     block_move(&checks, first);
     block_move(first, &checks);
 }
-/* Texts are scheduled in the end (lower.c), and what is said of a call then. */
+/* Texts are scheduled in the end (lower.c), and what is said of a call then, for each node that calls it. */
 static void say_of_texts(struct lowering *l, const struct block *stmts) {
-    for (const struct stmt *s = stmts->first; s && l->why; s = s->next)
-        if (s->kind == S_CALL && s->u.call.callee->is_kernel_text)
-            map_put(&l->text_whys, PKEY(s->u.call.callee), (void *)l->why);
+    for (const struct stmt *s = stmts->first; s && l->why; s = s->next) {
+        if (s->kind != S_CALL || !s->u.call.callee->is_kernel_text) continue;
+        const char *before = map_get(&l->text_whys, PKEY(s->u.call.callee));
+        const char *now = internf(l->c->names, "%s  for %s:\n%s", before ? before : "", l->origin, l->why);
+        map_put(&l->text_whys, PKEY(s->u.call.callee), (void *)now);
+    }
 }
 /* What of a kernel's stages goes beside the algorithm; it is said of the kernels. */
 static bool outline_beside(struct lowering *l, const struct algorithm_query *of, struct block *stmts, const char *node,

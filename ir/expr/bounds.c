@@ -303,6 +303,21 @@ static expr rejoined(struct ctx *c, expr e) {
     }
     return NULL;
 }
+/* e with a remainder or quotient at its greatest, where that takes more terms away: x%n - n, whatever n is made of.
+ * NULL: there is none. */
+static expr ended(struct ctx *c, expr e) {
+    int64_t konst;
+    const expr *t;
+    const int64_t *co;
+    for (int k = 0; e->op == X_LIN && k < e->n; k++) {
+        expr a = e->arg[k];
+        if (e->coef[k] < 0 || (a->op != X_MOD && a->op != X_DIV) || a->arg[1]->op == X_CONST) continue;
+        expr last = a->op == X_MOD ? x_addi(c, a->arg[1], -1) : last_quotient(c, a);
+        expr r = last ? x_add(c, without(c, e, k), x_muli(c, last, e->coef[k])) : e;
+        if (x_terms(c, r, &konst, &t, &co) < e->n - 1) return r;
+    }
+    return NULL;
+}
 static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int64_t lo, hi;
     if (e->op == X_POISON || (*budget -= 1 + e->n / 8) < 0) return false; /* a long sum costs more, and proves less */
@@ -312,6 +327,8 @@ static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int n = e->op == X_LIN ? e->n : 1;
     expr joined = rejoined(c, e);
     if (joined && negative(c, joined, depth - 1, budget)) return true;
+    expr last = ended(c, e);
+    if (last && negative(c, last, depth - 1, budget)) return true;
     for (int pass = 0; pass < 3; pass++)
         for (int k = 0; k < n; k++) {
             if (turn_of(e->op == X_LIN ? e->arg[k] : e) != pass) continue;

@@ -38,6 +38,10 @@ struct rewriting {
     VEC(struct algorithm_part) parts;
     VEC(struct buf *) between; /* arena of the entry */
 };
+struct algorithm_saving {
+    int places;    /* rewritten; 0: it has nothing to do */
+    double cycles; /* saved by all of them; below 0: it takes longer */
+};
 struct algorithm {
     const char *name, *title; /* for options; for people */
     /* NULL: it fits. Else why not; "": the problem is of another kind altogether. */
@@ -51,10 +55,9 @@ struct algorithm {
     enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
     bool whole;           /* of whole numbers: bytes less their zero points */
-    /* Only this: the row goes beside whichever other one is taken. How many cycles are saved by what it rewrites, in
-     * place (or would rewrite), of a kernel's stages and calls of texts, 0: nothing; asked: by the user, whatever it
-     * costs. */
-    double (*beside)(const struct algorithm_query *q, bool asked, bool rewrites);
+    /* Only this: the row goes beside whichever other one is taken. What it rewrites in place (or would rewrite) of a
+     * kernel's stages and calls of texts; asked: by the user, whatever it costs. */
+    struct algorithm_saving (*beside)(const struct algorithm_query *q, bool asked, bool rewrites);
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */

@@ -1,6 +1,5 @@
 /* Asks the rows, and builds what they rewrite into. See algorithm.h. */
 #include "lower/algorithm/algorithm.h"
-#include <math.h>
 #include <string.h>
 
 const struct algorithm *algorithm_named(const char *name) {
@@ -64,11 +63,12 @@ const char *algorithm_beside(const struct algorithm_query *q, const struct algor
     const char *titles = "";
     for (const struct algorithm *r = algorithm_rows; r->name; r++) {
         bool out = r != pin && left_out(w, r->name);
-        double saved = r->beside ? r->beside(q, r == pin, !out) : 0;
-        if (saved == 0) continue;
+        struct algorithm_saving saved = {0};
+        if (r->beside) saved = r->beside(q, r == pin, !out);
+        if (!saved.places) continue;
         text_printf(why, "  algorithm %s: ", r->name);
         if (out) text_add(why, "left out by an option\n");
-        else text_printf(why, "%.0f cycles %s\n    taken beside it\n", fabs(saved), saved < 0 ? "more" : "less");
+        else text_printf(why, "saves %.0f cycles\n    taken beside it\n", saved.cycles);
         if (!out) titles = internf(q->c->names, "%s%s\n", titles, r->title);
     }
     return titles;

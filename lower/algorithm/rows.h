@@ -6,9 +6,9 @@
 /* Products of f32: rows by columns of sums that long. */
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
 /* What is computed of one byte (tables.c). */
-double tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* TopK (sorted_runs.c). */
-double sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* Products of bytes less zero points (integer_sums.c). */
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);

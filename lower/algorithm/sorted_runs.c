@@ -8,9 +8,10 @@
 #include <string.h>
 
 enum { PART = 64, THREADS = 128 }; /* as in templates/kernels/topk_runs.lir */
-/* Of the call: x, values, places; what dims x has, how many are taken, whether the largest. */
-enum { BUFS = 3 };
-enum { A, D, B, K, LARGEST, SIZES };
+/* The call's buffers, and those that are allocated for it; its sizes: what dims x has, how many are taken, whether the
+ * largest, and for the other text how many parts there are, of each at most how many stay, and cells of a run. */
+enum { INPUT, VALUES, PLACES, BUFS, RUN = BUFS, SIDE, ALL_BUFS };
+enum { A, D, B, K, LARGEST, SIZES, PARTS = SIZES, BEST, CELLS, ALL_SIZES };
 /* Cycles, of a CPU: an element that is no better than those so far, one of these moved, a step of a halving, whose
  * branch nobody foretells. A thread of a GPU takes longer for all of them alike. */
 enum { ELEMENT = 15, MOVE = 6, STEP = 30 };
@@ -39,42 +40,55 @@ static bool is_topk(const struct algorithm_query *q, const struct stmt *s) {
     return s->kind == S_CALL && s->u.call.callee->is_kernel_text &&
            s->u.call.callee->name == internf(q->c->names, "topk_%s", dtype_name(s->u.call.bufs[0]->type));
 }
-/* The call with what it needs besides, which is allocated before it. false: sizes may be too large for it. */
-static bool call_runs(const struct algorithm_query *q, struct stmt *s, bool rewrites) {
+/* The sizes of the text for many threads. false: they may be too large for it. */
+static bool sizes_of_runs(const struct algorithm_query *q, const struct stmt *call, struct proc *text, expr *args) {
     struct ctx *c = q->c;
-    expr *a = s->u.call.args;
-    expr parts = x_div(c, x_addi(c, a[D], PART - 1), x_int(c, PART)), best = x_min(c, a[K], x_int(c, PART));
-    expr run[] = {a[A], a[B], x_int(c, 2), x_mul(c, parts, best)};
-    expr args[] = {a[A], a[D], a[B], a[K], a[LARGEST], parts, best, run[3]};
-    struct buf *const *b = s->u.call.bufs;
-    enum { NARGS = sizeof args / sizeof *args };
-    struct proc *p = kernel_of_text(c, q->module, "topk_runs", b[0]->type, &b[0]->type, 1);
-    for (int k = SIZES; k < NARGS; k++)
-        if (!x_proves_le(c, args[k], x_int(c, p->syms.v[k]->hi))) return false;
-    if (!rewrites) return true;
-    struct buf *more[] = {buf_new(c, q->entry, "run", I32, SC_ARENA, run, 4),
-                          buf_new(c, q->entry, "side", I64, SC_ARENA, run, 2)};
-    struct buf **bufs = NEWN(&c->arena, struct buf *, BUFS + 2);
-    memcpy(bufs, b, BUFS * sizeof *bufs);
-    for (int k = 0; k < 2; k++) {
-        bufs[BUFS + k] = more[k];
-        stmt_insert_before(s, s_alloc(c, more[k]));
-    }
-    s->u.call.callee = p;
-    s->u.call.bufs = bufs, s->u.call.nbufs = BUFS + 2;
-    s->u.call.args = arena_copy(&c->arena, args, sizeof args), s->u.call.nargs = NARGS;
+    memcpy(args, call->u.call.args, SIZES * sizeof *args);
+    args[PARTS] = x_div(c, x_addi(c, args[D], PART - 1), x_int(c, PART));
+    args[BEST] = x_min(c, args[K], x_int(c, PART));
+    args[CELLS] = x_mul(c, args[PARTS], args[BEST]);
+    for (int k = SIZES; k < ALL_SIZES; k++)
+        if (!x_proves_le(c, args[k], x_int(c, text->syms.v[k]->hi))) return false;
     return true;
 }
-double sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    double saved = 0;
+static struct buf *allocated(const struct algorithm_query *q, struct stmt *call, const char *name, enum dtype t,
+                             const expr *dims, int nd) {
+    struct buf *b = buf_new(q->c, q->entry, name, t, SC_ARENA, dims, nd);
+    stmt_insert_before(call, s_alloc(q->c, b));
+    return b;
+}
+static void call_runs(const struct algorithm_query *q, struct stmt *call, struct proc *text, expr *args) {
+    struct buf **bufs = NEWN(&q->c->arena, struct buf *, ALL_BUFS);
+    expr dims[] = {args[A], args[B], x_int(q->c, 2), args[CELLS]};
+    memcpy(bufs, call->u.call.bufs, BUFS * sizeof *bufs);
+    bufs[RUN] = allocated(q, call, "run", I32, dims, 4);
+    bufs[SIDE] = allocated(q, call, "side", I64, dims, 2);
+    call->u.call.callee = text;
+    call->u.call.bufs = bufs, call->u.call.nbufs = ALL_BUFS;
+    call->u.call.args = arena_copy(&q->c->arena, args, ALL_SIZES * sizeof *args), call->u.call.nargs = ALL_SIZES;
+}
+/* Cycles that are saved for one call. */
+static double saved_by_runs(const struct algorithm_query *q, const struct stmt *call, bool *worth) {
+    double n[SIZES];
+    for (int k = 0; k < SIZES; k++) n[k] = (double)x_typical(q->c, call->u.call.args[k], OPEN_SIZE);
+    struct sizes_of_topk s = {n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
+    double direct = at_once(&s, s.rows, inserting(s.n, s.k)), runs = sorting_runs(q->m, &s);
+    *worth = 2 * runs <= direct; /* it takes more memory, and more code */
+    return direct - runs;
+}
+struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    struct algorithm_saving saved = {0};
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        bool worth;
         if (!is_topk(q, s)) continue;
-        double n[SIZES];
-        for (int k = 0; k < SIZES; k++) n[k] = (double)x_typical(q->c, s->u.call.args[k], OPEN_SIZE);
-        struct sizes_of_topk of = {n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
-        double direct = at_once(&of, of.rows, inserting(of.n, of.k)), runs = sorting_runs(q->m, &of);
-        if (!asked && 2 * runs > direct) continue; /* it takes more memory, and more code */
-        if (call_runs(q, s, rewrites)) saved += direct - runs;
+        double cycles = saved_by_runs(q, s, &worth);
+        if (!asked && !worth) continue;
+        enum dtype type = s->u.call.bufs[INPUT]->type;
+        struct proc *text = kernel_of_text(q->c, q->module, "topk_runs", type, &type, 1);
+        expr args[ALL_SIZES];
+        if (!sizes_of_runs(q, s, text, args)) continue;
+        if (rewrites) call_runs(q, s, text, args);
+        saved.places++, saved.cycles += cycles;
     }
     return saved;
 }

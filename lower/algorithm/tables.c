@@ -21,8 +21,8 @@ struct tables {
     struct map maps;    /* buffer that only the group reads -> the map that makes it */
     struct map sources; /* expression -> struct source */
     struct map made;    /* of the byte as argument 0 -> struct table_made */
-    double saved;       /* cycles, over all cells */
-    double cells;       /* of the stage that is looked at */
+    struct algorithm_saving saved;
+    double cells; /* of the stage that is looked at */
 };
 struct table_made {
     struct buf *b;
@@ -183,9 +183,9 @@ static expr looked_up(void *env, expr e) {
     const struct source *s = source_of(t, e);
     if (s->other || !s->byte || s->whole == s->byte || !is_byte(s->byte, &lo, &hi)) return NULL;
     if (!worth_it(t, s, hi - lo + 1, &saved)) return NULL;
-    t->saved += saved;
-    if (!t->rewrites) return e;
-    struct buf *table = make_table(t, s, lo, hi);
+    struct buf *table = NULL;
+    if (t->rewrites && !(table = make_table(t, s, lo, hi))) return e;
+    t->saved.places++, t->saved.cycles += saved;
     if (!table) return e;
     expr at = x_addi(t->c, x_toidx(t->c, clamped(t, s->byte, lo, hi)), -lo);
     return x_load(t->c, table, &at, 1, NULL);
@@ -253,10 +253,10 @@ static bool holds_stages_only(const struct block *b) {
         if (s->kind != S_STAGE && s->kind != S_ALLOC && s->kind != S_CHECK && s->kind != S_VIEW) return false;
     return true;
 }
-double tables_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct map none = {.arena = &q->c->arena};
-    struct tables t = {q, q->c, asked, rewrites, none, none, none, 0, 0};
-    if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32) || !holds_stages_only(q->stmts)) return 0;
+    struct tables t = {q, q->c, asked, rewrites, none, none, none, {0}, 0};
+    if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32) || !holds_stages_only(q->stmts)) return t.saved;
     find_maps(&t);
     for (struct stmt *s = q->stmts->last; s; s = s->prev) { /* readers first: what they look up is as it was */
         if (!is_map(s) || is_passed(&t, s)) continue;

@@ -277,6 +277,23 @@ static int64_t *places_of(const char *target, bool open, int64_t n, int64_t k, b
     cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
     return args[1].data;
 }
+/* What is said of a text is said of each node that calls it. */
+Test(algorithm, sorted_runs_of_several_nodes) {
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name("cuda"), .choices = &t};
+    cr_assert(lower_graph(graph_of("const %k: i64[1] = [500]\nconst %l: i64[1] = [400]\nconst %m: i64[1] = [2]\n",
+                                   "%x: f32[1,8000], %z: f32[9000,40]",
+                                   "%v: ?, %p: ? = TopK(%x, %k) @\"wide\" %u: ?, %q: ? = TopK(%x, %l) @\"less\" "
+                                   "%w: ?, %r: ? = TopK(%z, %m) @\"many\" "
+                                   "%s: ? = ReduceSum(%w) %t: ? = Concat(%v, %u) {axis=1} %y: ? = Add(%s, %t)"),
+                          &o));
+    const char *runs = strstr(t.s, "topk_runs_f32: text"),
+               *wide = strstr(t.s, "\"wide\" (TopK):\n  algorithm sorted-runs: saves "),
+               *less = strstr(t.s, "\"less\" (TopK):\n  algorithm sorted-runs: saves ");
+    cr_expect(runs && wide > runs && less > runs, "%s", t.s);
+    cr_expect(strstr(t.s, "\ntopk_f32: text") && !strstr(t.s, "many"), "%s", t.s);
+    text_free(&t);
+}
 Test(algorithm, sorted_runs_take_the_same_elements) {
     static const int64_t sizes[][2] = {{1, 1},    {7, 3},    {64, 64},  {65, 65},   {128, 5},
                                        {129, 70}, {200, 64}, {257, 65}, {300, 299}, {515, 130}};

@@ -185,6 +185,22 @@ Test(expr, cells_that_share_a_source_stay_inside) {
     cr_assert(x_proves_lt(c, x_add(c, x_divi(c, v, 2), x_divi(c, w, 3)), x_addi(c, x_muli(c, n, 2), -1)));
     cr_assert(x_proves_le(c, x_sub(c, x_int(c, 1), n), x_muli(c, x_divi(c, w, 3), -1)));
 }
+/* A remainder or quotient by a size that many open dims make together, as they do when they are broadcast. */
+Test(expr, cells_of_chained_sizes) {
+    expr chain[2];
+    for (int k = 0; k < 2; k++) {
+        chain[k] = x_int(c, 1);
+        for (int d = 0; d < 12; d++) {
+            expr y = x_sym(c, sym_new(c, "D", 0, INT32_MAX, false));
+            chain[k] = x_select(c, x_cmp(c, X_EQ, y, x_int(c, 1)), chain[k], y);
+        }
+    }
+    expr cell = x_var(c, var_new(c, "cell", x_mul(c, chain[0], chain[1])));
+    cr_assert(x_proves_lt(c, x_mod(c, cell, chain[1]), chain[1]));
+    cr_assert(x_proves_lt(c, x_div(c, cell, chain[1]), chain[0]));
+    cr_assert_not(x_proves_lt(c, x_mod(c, cell, chain[1]), chain[0]));
+    cr_assert_not(x_proves_lt(c, x_div(c, cell, chain[1]), x_addi(c, chain[0], -1)));
+}
 Test(expr, sums_of_minima_are_bounded_alone_and_together) {
     expr a = x_min(c, n, x_int(c, 5)), b = x_min(c, h, x_int(c, 7)), u = x_var(c, var_new(c, "u", b));
     cr_assert(x_proves_lt(c, x_add(c, a, b), x_int(c, 13)));
