@@ -342,8 +342,7 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_algorithm_off, NULL, REPEATS},
     {"choices", 0, "FILE",
      "compute kernels as this file says, in the form of `--dump-after=choices`: the line above `taken` counts, where "
-     "the "
-     "machine and what a kernel computes are the same",
+     "the machine and what a kernel computes are the same; algorithms are chosen anew, or as `--algorithm` says",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_choices, NULL, REPEATS},
     {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
      CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},

@@ -54,18 +54,19 @@ static int64_t parts_along(const struct var *v) {
     return n > 1 ? parts : 0;
 }
 static struct parts parts_of(struct plan *u, const struct stmt *s) {
-    struct parts most = {0, NULL};
+    const struct parts none = {0, NULL};
+    struct parts most = none;
     int64_t turns = 1;
-    if (s->u.stage.op == RED_NONE || s->u.stage.buf->type != dtype_value(s->u.stage.buf->type)) return most;
+    if (s->u.stage.op == RED_NONE || s->u.stage.buf->type != dtype_value(s->u.stage.buf->type)) return none;
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!x_is(s->u.stage.axes[k]->extent, 1)) return most;
+        if (!x_is(s->u.stage.axes[k]->extent, 1)) return none;
     for (int k = 0; k < s->u.stage.nred; k++) {
         const struct var *v = s->u.stage.red[k];
         int64_t n = const_extent(v), parts = parts_along(v);
         turns = n < 0 || turns == INT64_MAX ? INT64_MAX : sat_mul(turns, n);
         if (parts && parts >= most.n) most = (struct parts){parts, v};
     }
-    if (turns <= u->m->gpu->block_threads) return (struct parts){0, NULL};
+    if (turns <= u->m->gpu->block_threads) return none;
     return most.n >= u->m->gpu->warp ? most : (struct parts){PARTS, NULL};
 }
 /* The loops of the reduction as one. */

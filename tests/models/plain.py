@@ -41,7 +41,7 @@ GUARD = re.compile(r"^if block\*\d+\+thread\S* < (.*)$")     # of a grid whose l
 STORE = re.compile(r"(\S+?)\[.*\] \S*= ")
 OWN = re.compile(r"alloc (\S+): .* stack$")     # a thread's variables are no cells
 OPEN = (1 << 40) - 1     # a size that nobody knows
-FUNCTIONS = {"min": min, "max": max, "toidx": lambda _: OPEN, "guard": lambda _, n: n - 1,
+FUNCTIONS = {"min": min, "max": max, "toidx": lambda _: OPEN, "idx": lambda value: value, "guard": lambda _, n: n - 1,
              "select": lambda _, a, b: max(a, b)}
 
 
@@ -89,7 +89,8 @@ class Sizes(dict):
 
     def of(self, expressions):
         """The values of expressions with commas between."""
-        return eval(re.sub(r'"[^"]*"', "unknown", f"({expressions},)"), {"__builtins__": {}}, self)
+        plain = re.sub(r'"[^"]*"', "unknown", re.sub(r"\b(\d+)[iu]\d+\b", r"\1", expressions))
+        return eval(f"({plain},)", {"__builtins__": {}}, self)
 
 
 class Procedure:
