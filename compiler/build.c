@@ -186,9 +186,17 @@ static bool compile_all(struct building *b, const char *const *sources, int n, i
     return ok;
 }
 
-static bool link_program(struct building *b, const char *const *sources, int n, const char *program) {
-    const char **objects = NEWN(&b->c->arena, const char *, n + 5);
-    for (int k = 0; k < n; k++) objects[k] = object_of(b, sources[k]);
+static bool is_listed(const char *const *list, const char *source) {
+    for (int k = 0; list && list[k]; k++)
+        if (!strcmp(list[k], source)) return true;
+    return false;
+}
+static bool link_program(struct building *b, const char *const *sources, int nsources, const char *const *without,
+                         const char *program) {
+    const char **objects = NEWN(&b->c->arena, const char *, nsources + 5);
+    int n = 0;
+    for (int k = 0; k < nsources; k++)
+        if (!is_listed(without, sources[k])) objects[n++] = object_of(b, sources[k]);
     objects[n] = program_has_pool(b->w->program) ? "-pthread" : "-lm";
     objects[n + 1] = "-lm", objects[n + 2] = "-o", objects[n + 3] = program;
     const char *command = b->cu ? format(b->c, "%s %s", b->link, b->flags)
@@ -215,6 +223,11 @@ static void choose_device(struct building *b) {
     diag(&b->c->diags, DIAG_NOTE, E_ENV, "%s: the kernels run in the emulator on the CPU, so times mean nothing",
          gpu ? "nvcc was not found" : "there is no GPU here");
 }
+static int length(const char *const *list) {
+    int n = 0;
+    while (list && list[n]) n++;
+    return n;
+}
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o) {
     const struct target *t = w->program->o->target;
     struct building build = {.c = c,
@@ -234,8 +247,9 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
     if (t->board && !bare_fits(w->program, w->weights_file)) return NULL;
     choose_device(b);
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const char **sources = NEWN(&c->arena, const char *, w->sources.n + w->board.n + 4);
+    const char **sources = NEWN(&c->arena, const char *, w->sources.n + length(o->more) + w->board.n + 4);
     for (int k = 0; k < w->sources.n; k++) sources[n++] = w->sources.v[k];
+    for (int k = 0; o->more && o->more[k]; k++) sources[n++] = o->more[k];
     sources[n++] = "nn_rt.c";
     if (b->cu) sources[n++] = "nn_rt_cuda.cu";
     if (b->cu && strcmp(b->link, "nvcc") != 0) sources[n++] = "cuda_emu.cpp";
@@ -246,7 +260,7 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
     sources[n++] = format(b->c, "%s.c", program);
     for (int k = 0; k < w->board.n; k++) sources[n++] = w->board.v[k];
     if (!compile_all(&own, sources + first_own, n - first_own, jobs > 0 ? jobs : 1) ||
-        !link_program(b, sources, n, program))
+        !link_program(b, sources, n, o->instead, program))
         return NULL;
     return format(b->c, "%s/%s", w->folder, program);
 }

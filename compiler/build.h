@@ -20,11 +20,13 @@ bool program_exists(const char *name);
 
 /* ---- builds */
 struct build_options {
-    const char *cc;         /* NULL: the target's */
-    const char *flags;      /* besides the project's: "-O2 -g"; NULL: "-O2" */
-    const char *main_flags; /* for the program's own file, after the others; may be NULL */
-    int jobs;               /* compilations at the same time; 0: as many as there are processors */
-    int seconds;            /* limit of each compilation; 0: 600 */
+    const char *cc;             /* NULL: the target's */
+    const char *flags;          /* besides the project's: "-O2 -g"; NULL: "-O2" */
+    const char *main_flags;     /* for the program's own file, after the others; may be NULL */
+    const char *const *more;    /* sources besides the library's; NULL ends; may be NULL */
+    const char *const *instead; /* of the library's, those that they stand for: compiled, but not linked; likewise */
+    int jobs;                   /* compilations at the same time; 0: as many as there are processors */
+    int seconds;                /* limit of each compilation; 0: 600 */
 };
 /* Compiles the library and `program` ("selftest", "bench", "NAME_main") in the folder. The path of the executable, or
  * NULL after a diagnostic: E_ENV, with the first of the compiler's messages if it has any. */
@@ -49,6 +51,7 @@ struct harness {
     int variant;                /* 1 + the variant of the program that must run; 0: any */
     bool *other;                /* set when the CPU cannot run that one, which is no error */
     uint64_t *instructions;     /* bench under an emulator: of each run; NULL: not counted */
+    const char *functions;      /* there, too: a file of the folder that gets those of each function; NULL: none */
     const char *const *symbols; /* "N=4", for symbols that no input shows; NULL ends; may be NULL */
 };
 /* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them,

@@ -1,6 +1,7 @@
 /* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
  * instructions. */
 #include "codegen/weights.h"
+#include "compiler/per_kernel.h"
 #include "compiler/session.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@ struct bench {
     double *times;          /* nanoseconds */
     uint64_t *instructions; /* NULL: runs on this machine */
     struct code_size size;
-    const int64_t *dims; /* of the symbols */
-    char checksum[17];   /* of the outputs' bytes */
+    const int64_t *dims;        /* of the symbols */
+    char checksum[17];          /* of the outputs' bytes */
+    struct kernel_rows kernels; /* with --per-kernel */
 };
 static int by_time(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -53,6 +55,7 @@ static void print_times(const struct bench *b, double least, double median, doub
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));
+    if (o && b->s->o->per_kernel) json_object_set_new(o, "kernels", per_kernel_json(&b->s->c->arena, &b->kernels));
     session_json(b->s, o);
 }
 static void report(struct bench *b) {
@@ -72,6 +75,7 @@ static void report(struct bench *b) {
     else printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least, median, p99, b->runs);
     printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)weights_size(p),
            code_bytes(b));
+    if (b->s->o->per_kernel) per_kernel_print(&b->s->c->arena, &b->kernels);
 }
 /* "batch=1..512@128": what the user could have said, by the range that is known. */
 static const char *dim_example(struct session *s, const struct sym *y) {
@@ -118,7 +122,12 @@ static bool measure(struct bench *b, const char *exe) {
                   **outputs = NEWN(&s->c->arena, struct tensor *, s->w->program->outs.n + 1);
     b->times = NEWN(&s->c->arena, double, b->runs);
     if (s->compile.target->runner) b->instructions = NEWN(&s->c->arena, uint64_t, b->runs);
-    struct harness h = {.c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .instructions = b->instructions};
+    struct harness h = {.c = s->c,
+                        .w = s->w,
+                        .exe = exe,
+                        .seconds = s->o->seconds,
+                        .instructions = b->instructions,
+                        .functions = s->o->per_kernel ? PER_KERNEL_FUNCTIONS : NULL};
     if (!inputs) return false;
     h.symbols = session_symbols(s);
     b->dims = session_dims(s, inputs);
@@ -126,14 +135,16 @@ static bool measure(struct bench *b, const char *exe) {
         session_blame_inputs(s);
         return false;
     }
+    if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, b->dims, &b->kernels)) return false;
     add_checksum(b, outputs);
     return session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
 }
 int cmd_bench(const struct options *o) {
     struct session s;
+    struct build_options build = {.cc = o->cc, .seconds = o->seconds};
     bool open = session_open(&s, o);
     s.compile.sizes = every_dim_is_given;
-    if (open && session_compile(&s) && session_write(&s, NULL)) {
+    if (open && session_compile(&s) && session_write(&s, NULL) && (!o->per_kernel || per_kernel_prepare(&s, &build))) {
         bool counted = s.compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
         struct bench b = {.s = &s,
                           .runs = o->runs   ? o->runs
@@ -142,7 +153,7 @@ int cmd_bench(const struct options *o) {
                           .warmup = o->warmup_given ? o->warmup_given - 1
                                     : counted       ? 0
                                                     : WARMUP};
-        const char *exe = session_build(&s, arena_printf(&s.c->arena, "%s_main", s.w->name));
+        const char *exe = build_program(s.c, s.w, arena_printf(&s.c->arena, "%s_main", s.w->name), &build);
         if (exe && measure(&b, exe)) report(&b);
     }
     return session_close(&s);

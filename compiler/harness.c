@@ -170,7 +170,9 @@ static const char *const *whole_command(const struct harness *h, const struct co
     if (k && h->instructions) {
         if (!build_counter(h)) return NULL;
         PUSH(&h->c->arena, &all, "-plugin");
-        PUSH(&h->c->arena, &all, "./count.so,out=count.txt");
+        PUSH(&h->c->arena, &all,
+             format(h->c, "./count.so,out=count.txt%s%s", h->functions ? ",functions=" : "",
+                    h->functions ? h->functions : ""));
     }
     while (runner[k]) PUSH(&h->c->arena, &all, runner[k++]);
     PUSH(&h->c->arena, &all, format(h->c, "./%s", strrchr(h->exe, '/') ? strrchr(h->exe, '/') + 1 : h->exe));

@@ -257,6 +257,7 @@ FLAG(set_time_passes, time_passes)
 FLAG(set_lower, lower)
 FLAG(set_replay, replay)
 FLAG(set_emit_c, emit_c)
+FLAG(set_per_kernel, per_kernel)
 SETTER(set_passes, passes, true)
 SETTER(set_steps, steps, true)
 SETTER(set_proc, proc, false)
@@ -312,6 +313,11 @@ const struct option_row option_rows[] = {
      ONCE},
     {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL, ONCE},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL, ONCE},
+    {"per-kernel", 0, NULL,
+     "what each kernel takes, the longest first: its times, operations and bytes, and what of that the machine would "
+     "do "
+     "at best",
+     CMD_BENCH, set_per_kernel, NULL, ONCE},
     {"threads", 0, "N",
      "kernels are made for so many threads, and run by as many (default 1); results are the same bits for any number",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_threads, NULL, ONCE},

@@ -25,8 +25,8 @@ struct options {
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
-    bool interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes, lower, replay,
-        emit_c;
+    bool interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes, per_kernel, lower,
+        replay, emit_c;
     const char *against; /* verify: a word of the table of referees; NULL: not given */
     double rtol, atol;
     bool rtol_given;

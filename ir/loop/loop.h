@@ -163,9 +163,11 @@ struct proc {
     VEC(struct buf *) bufs;       /* all buffers, params first */
     struct map names, numbers;    /* of bufs: name -> buffer; base -> least number that may be free; see buf_new */
     struct block body;
-    VEC(const char *) steps;     /* the schedule steps applied so far, as text */
-    VEC(const char *) todo;      /* steps that a text lists for this procedure, not applied yet */
-    const struct proc *before;   /* a kernel as it was before its first step; NULL: not kept */
+    VEC(const char *) steps;   /* the schedule steps applied so far, as text */
+    VEC(const char *) todo;    /* steps that a text lists for this procedure, not applied yet */
+    const struct proc *before; /* a kernel as it was before its first step; NULL: not kept */
+    const struct problem
+        *problem;                /* what a kernel computes (lower/problem/), as its schedule found it; NULL: none has */
     bool is_kernel_text;         /* from templates/kernels: body holds general loops */
     const struct launch *launch; /* NULL: called as C functions are */
     bool lifted;                 /* an entry whose values are computed by procedures: proofs do not see them any more */

@@ -305,6 +305,7 @@ struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name) {
     for (int k = 0; k < p->steps.n; k++) PUSH(&c->arena, &q->steps, p->steps.v[k]);
     for (int k = 0; k < p->todo.n; k++) PUSH(&c->arena, &q->todo, p->todo.v[k]);
     q->before = p->before;
+    q->problem = p->problem;
     clone_into(&r, &p->body, &q->body);
     return q;
 }

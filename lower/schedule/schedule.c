@@ -103,6 +103,7 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, 
     print_problem(o->choices, p, problem.s);
     if (k.stages.n && machine_op(o->machine, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
+    p->problem = arena_copy(&c->arena, &k, sizeof k);
     struct plan u = {c, p, o->machine, &k, layouts, {.c = c}};
     const struct strategy *const *by = strategies_for(o->machine, &k);
     const char *recorded = o->records ? recorded_point(o->records, o->machine, problem.s, by) : NULL;

@@ -1,0 +1,320 @@
+/* What each kernel takes. On this machine NAME_timed.c is compiled in place of NAME.c: the same text, in which macros
+ * put clocks around the calls (templates/project/clocks.c), so the code that is timed is the code that is shipped.
+ * Under an emulator its plugin counts by functions, which is what kernels are. See per_kernel.h. */
+#include "compiler/per_kernel.h"
+#include "lower/machine/machine.h"
+#include "lower/micro/micro.h"
+#include "lower/problem/problem.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the program */
+static const char *kernel_function(struct session *s, struct program *v, const struct proc *p) {
+    return emit_proc_name(s->c, p, &v->emit);
+}
+static bool is_kernel(const struct module *m, const struct proc *p) { return p != m->entry; }
+/* The program's own file is OWN.c; with several variants, each has one. */
+static void timed_source(struct session *s, struct program *v, int first, struct text *t) {
+    int at = first;
+    text_printf(t,
+                "/* %s.c with clocks around the kernels, for `gcc2nn bench --per-kernel`. */\n"
+                "#include \"%s_kernels.h\"\n\nvoid timed_begin(void);\nvoid timed_end(int kernel);\n",
+                v->own, v->own);
+    for (int k = 0; k < v->m->procs.n; k++)
+        if (is_kernel(v->m, v->m->procs.v[k])) {
+            const char *f = kernel_function(s, v, v->m->procs.v[k]);
+            text_printf(t, "#define %s(...) (timed_begin(), %s(__VA_ARGS__), timed_end(%d))\n", f, f, at++);
+        }
+    text_printf(t, "#include \"%s.c\"\n", v->own);
+}
+static int kernels_of(const struct program *v) {
+    int n = 0;
+    for (int k = 0; k < v->m->procs.n; k++) n += is_kernel(v->m, v->m->procs.v[k]);
+    return n;
+}
+static bool write_timed(struct session *s, const char *name, struct text *t) {
+    bool ok = harness_file(s->c, format(s->c, "%s/%s", s->w->folder, name), t, NULL, 0);
+    text_free(t);
+    return ok;
+}
+bool per_kernel_prepare(struct session *s, struct build_options *o) {
+    struct program *p = s->w->program;
+    int n = 0, first = 0;
+    if (p->device) {
+        diag(&s->c->diags, DIAG_ERROR, E_TARGET,
+             "--per-kernel: kernels of a GPU run beside the program, whose clock says nothing of them");
+        diag_help(&s->c->diags, "keep the code with --build-dir and run it under `nsys profile` or `ncu`, which name "
+                                "kernels as the code does");
+        return false;
+    }
+    if (s->compile.target->runner) return true; /* counted by functions */
+    const char **more = NEWN(&s->c->arena, const char *, p->nall + 2),
+               **instead = NEWN(&s->c->arena, const char *, p->nall + 1);
+    for (int k = 0; k < p->nall; k++) {
+        struct text t = {0};
+        timed_source(s, p->all[k], first, &t);
+        first += kernels_of(p->all[k]);
+        more[n] = format(s->c, "%s_timed.c", p->all[k]->own), instead[n] = format(s->c, "%s.c", p->all[k]->own);
+        if (!write_timed(s, more[n++], &t)) return false;
+    }
+    struct text t = {0};
+    template_text(&t, "templates/project/clocks.c", (const char *const[]){"NAME", p->name, NULL});
+    more[n] = format(s->c, "%s_clocks.c", p->name);
+    o->more = more, o->instead = instead;
+    return write_timed(s, more[n], &t);
+}
+
+/* ---- what a call does */
+struct sizes_of_call {
+    const struct proc *p;
+    const struct stmt *call;
+    const struct program *program;
+    const int64_t *dims; /* of the program's symbols */
+};
+static bool input_size(void *env, expr leaf, int64_t *v) {
+    const struct sizes_of_call *q = env;
+    for (int k = 0; k < q->program->syms.n; k++)
+        if (leaf->op == X_SYM && leaf->u.sym == q->program->syms.v[k]) return *v = q->dims[k], true;
+    return false;
+}
+static bool kernel_size(void *env, expr leaf, int64_t *v) {
+    const struct sizes_of_call *q = env;
+    for (int k = 0; k < q->p->syms.n; k++)
+        if (leaf->op == X_SYM && !strcmp(leaf->u.sym->name, q->p->syms.v[k]->name))
+            return x_eval_int(q->call->u.call.args[k], input_size, env, v);
+    return false;
+}
+static double size_in_call(struct sizes_of_call *q, expr e) {
+    int64_t n;
+    return x_eval_int(e, kernel_size, q, &n) ? (double)n : NAN;
+}
+static double cells_in_call(struct sizes_of_call *q, const struct var *const *v, int n) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= size_in_call(q, v[k]->extent);
+    return cells;
+}
+static double products_in_call(struct sizes_of_call *q, const struct problem *k) {
+    double products = 0;
+    for (int n = 0; k && n < k->stages.n; n++) {
+        const struct stmt *s = k->stages.v[n];
+        if (!sums_products(s->u.stage.op, s->u.stage.value)) continue;
+        products +=
+            cells_in_call(q, s->u.stage.axes, s->u.stage.naxes) * cells_in_call(q, s->u.stage.red, s->u.stage.nred);
+    }
+    return products;
+}
+static double bytes_in_call(struct sizes_of_call *q) {
+    double bytes = 0;
+    for (int k = 0; k < q->p->params.n; k++) {
+        const struct buf *b = q->p->params.v[k].buf;
+        double cells = 1;
+        for (int d = 0; d < b->nd; d++) cells *= size_in_call(q, b->dims[d]);
+        bytes += cells * dtype_bytes(b->type);
+    }
+    return bytes;
+}
+/* Cycles of the machine's row for so many products, each a cell of the fastest micro-kernel; NAN: it has none. */
+static double cycles_at_best(const struct machine *m, enum dtype sum, double products, double bytes) {
+    const struct operation *op = machine_multiply_add(m, sum);
+    double rate = op ? op->starts * machine_lanes(m, sum) : 0;
+    for (const struct micro_speed *k = m->micros; k && k->micro; k++) {
+        double lanes = k->micro->n0 ? k->micro->n0 : machine_lanes(m, k->micro->sum);
+        if (k->micro->sum == sum) rate = fmax(rate, lanes * k->micro->k0 * k->starts);
+    }
+    if (products > 0 && rate == 0) return NAN;
+    return fmax(products > 0 ? products / rate : 0, bytes * m->l2.byte);
+}
+
+/* ---- all calls of a run */
+struct call_sum {
+    struct sizes_of_call of;
+    const struct problem *problem; /* NULL: not known */
+    double sites, products, bytes;
+};
+static bool add_site(void *env, struct stmt *s) {
+    struct call_sum *q = env;
+    if (s->kind != S_CALL || s->u.call.callee != q->of.p) return true;
+    q->of.call = s;
+    q->sites++, q->products += products_in_call(&q->of, q->problem), q->bytes += bytes_in_call(&q->of);
+    return true;
+}
+/* What is called by the program's own statements, and by none in a loop or branch, is called as often as it stands
+ * there. */
+static double calls_that_stand(const struct proc *entry, const struct proc *p, double sites) {
+    double n = 0;
+    for (const struct stmt *s = entry->body.first; s; s = s->next) n += s->kind == S_CALL && s->u.call.callee == p;
+    return n == sites ? n : NAN;
+}
+/* Calls in loops count as the mean of all that there are. */
+static void describe(struct session *s, struct program *v, const int64_t *dims, struct kernel_row *r,
+                     double cycles_per_ns) {
+    struct call_sum q = {.of = {r->p, NULL, s->w->program, dims}, .problem = r->p->problem};
+    walk(&v->m->entry->body, add_site, &q);
+    if (r->instructions > 0) r->calls = calls_that_stand(v->m->entry, r->p, q.sites);
+    double times = q.sites > 0 ? r->calls / q.sites : 0;
+    r->products = q.products * times, r->bytes = q.bytes * times;
+    r->what = q.problem ? problem_class_name(q.problem->cls) : "loops";
+    enum dtype sum = q.problem && q.problem->sum ? q.problem->sum->u.stage.buf->type : F32;
+    r->at_best = r->ns > 0 && cycles_per_ns > 0
+                     ? cycles_at_best(r->m, sum, r->products, r->bytes) / (r->ns * cycles_per_ns)
+                     : NAN;
+}
+
+/* ---- what the run left */
+static void add_rows(struct session *s, struct kernel_rows *out) {
+    struct program *p = s->w->program;
+    for (int n = 0; n < p->nall; n++)
+        for (int k = 0; k < p->all[n]->m->procs.n; k++) {
+            const struct proc *q = p->all[n]->m->procs.v[k];
+            if (!is_kernel(p->all[n]->m, q)) continue;
+            struct kernel_row r = {.p = q,
+                                   .name = kernel_function(s, p->all[n], q),
+                                   .target = p->nall > 1 ? p->all[n]->target->name : NULL,
+                                   .m = p->all[n]->target->machine};
+            PUSH(&s->c->arena, &out->v, r);
+        }
+}
+static bool unreadable(struct session *s, const char *file) {
+    diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s, which the compiled model left, is incomplete", file);
+    return false;
+}
+static int by_number(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+struct calls {
+    int *kernel;
+    double *ns, cycles_per_ns, empty;
+    int64_t n;
+};
+static bool read_calls(struct session *s, int nkernels, struct calls *out) {
+    struct mapped_file f = {0};
+    if (!file_map(&s->c->diags, format(s->c, "%s/calls.txt", s->w->folder), &f)) return false;
+    char *text = arena_printf(&s->c->arena, "%.*s", (int)f.size, (const char *)f.bytes), *at = text;
+    int64_t lines = 0;
+    for (size_t k = 0; k < f.size; k++) lines += text[k] == '\n';
+    file_unmap(&f);
+    out->kernel = NEWN(&s->c->arena, int, lines + 1), out->ns = NEWN(&s->c->arena, double, lines + 1);
+    out->cycles_per_ns = strtod(at, &at), out->empty = strtod(at, &at);
+    for (; out->n + 1 < lines; out->n++) {
+        out->kernel[out->n] = (int)strtol(at, &at, 10), out->ns[out->n] = strtod(at, &at);
+        if (out->kernel[out->n] < 0 || out->kernel[out->n] >= nkernels) return unreadable(s, "calls.txt");
+    }
+    return true;
+}
+/* The sums of each run, of which the median counts. */
+static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_rows *out, double *cycles_per_ns) {
+    struct calls all = {0};
+    if (!read_calls(s, out->v.n, &all)) return false;
+    int64_t each = all.n / (runs + warmup);
+    if (all.n % (runs + warmup)) return unreadable(s, "calls.txt");
+    double *sums = NEWN(&s->c->arena, double, (int64_t)out->v.n *runs + 1);
+    for (int64_t k = each * warmup; k < all.n; k++) {
+        sums[(int64_t)all.kernel[k] * runs + k / each - warmup] += fmax(all.ns[k] - all.empty, 0);
+        out->v.v[all.kernel[k]].calls += 1.0 / runs;
+    }
+    for (int k = 0; k < out->v.n; k++) {
+        qsort(sums + (int64_t)k * runs, (size_t)runs, sizeof *sums, by_number);
+        out->v.v[k].ns = sums[(int64_t)k * runs + runs / 2];
+    }
+    *cycles_per_ns = all.cycles_per_ns;
+    return true;
+}
+/* A compiler may have moved parts of a function away: f.part.0, f.constprop.1. */
+static bool is_of(const char *function, size_t n, const char *name) {
+    return strlen(name) == strcspn(function, ". ") && !strncmp(function, name, strlen(name)) && n > 0;
+}
+static bool read_functions(struct session *s, int runs, struct kernel_rows *out) {
+    struct mapped_file f = {0};
+    if (!file_map(&s->c->diags, format(s->c, "%s/" PER_KERNEL_FUNCTIONS, s->w->folder), &f)) return false;
+    const char *at = arena_printf(&s->c->arena, "%.*s", (int)f.size, (const char *)f.bytes);
+    file_unmap(&f);
+    for (size_t n; *at; at += n + (at[n] == '\n')) {
+        n = strcspn(at, "\n");
+        const char *blank = memchr(at, ' ', n);
+        if (!blank) return unreadable(s, PER_KERNEL_FUNCTIONS);
+        for (int k = 0; k < out->v.n; k++)
+            if (is_of(at, n, out->v.v[k].name)) out->v.v[k].instructions += strtod(blank, NULL) / runs;
+    }
+    return true;
+}
+static double taken(const struct kernel_row *r) { return r->ns + r->instructions; }
+static int longest_first(const void *a, const void *b) {
+    double x = taken(a), y = taken(b);
+    return (x < y) - (x > y);
+}
+bool per_kernel_read(struct session *s, int runs, int warmup, const int64_t *dims, struct kernel_rows *out) {
+    struct program *p = s->w->program;
+    bool counted = s->compile.target->runner != NULL;
+    double cycles_per_ns = 0;
+    add_rows(s, out);
+    if (!(counted ? read_functions(s, runs + warmup, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns)))
+        return false;
+    for (int n = 0, k = 0; n < p->nall; n++)
+        for (int end = k + kernels_of(p->all[n]); k < end; k++)
+            describe(s, p->all[n], dims, &out->v.v[k], cycles_per_ns);
+    int kept = 0;
+    for (int k = 0; k < out->v.n; k++)
+        if (taken(&out->v.v[k]) > 0) out->v.v[kept++] = out->v.v[k];
+    out->v.n = kept;
+    if (kept) qsort(out->v.v, (size_t)kept, sizeof *out->v.v, longest_first);
+    for (int k = 0; k < kept; k++) out->all += taken(&out->v.v[k]);
+    return true;
+}
+
+/* ---- the table */
+/* The algorithm's title, if it has one, and the nodes: the lines of the comment. */
+static const char *nodes_of(struct arena *a, const struct kernel_row *r) {
+    const char *at = r->p->comment ? r->p->comment : "", *said = "";
+    for (size_t n; *at; at += n + (at[n] == '\n')) {
+        n = strcspn(at, "\n");
+        said = arena_printf(a, "%s%s%.*s", said, *said ? ", " : "", (int)n, at);
+    }
+    return said;
+}
+static void number(char *to, size_t room, double v, const char *format_, double known) {
+    if (isnan(v) || isnan(known)) snprintf(to, room, "-");
+    else snprintf(to, room, format_, v);
+}
+/* Nanoseconds of what times are printed in: milliseconds, or microseconds of small models. */
+static double unit_of(const struct kernel_rows *rows) { return rows->all < 1e6 ? 1e3 : 1e6; }
+static void print_row(struct arena *a, const struct kernel_rows *rows, const struct kernel_row *r) {
+    char calls[24], rate[24], bytes[24], best[24];
+    bool clocks = r->ns > 0;
+    number(calls, sizeof calls, r->calls, "%.0f", 0);
+    number(rate, sizeof rate, clocks ? 2 * r->products / r->ns : r->instructions / r->products,
+           clocks ? "%.1f" : "%.2f", r->products > 0 ? 0 : NAN);
+    number(bytes, sizeof bytes, clocks ? r->bytes / r->ns : r->bytes, clocks ? "%.1f" : "%.0f", 0);
+    number(best, sizeof best, 100 * r->at_best, "%.0f %%", 0);
+    if (clocks)
+        printf("%10.3f %5.1f %% %6s %7s %7s %6s", r->ns / unit_of(rows), 100 * r->ns / rows->all, calls, rate, bytes,
+               best);
+    else printf("%12.0f %5.1f %% %6s %7s %10s", r->instructions, 100 * r->instructions / rows->all, calls, rate, bytes);
+    printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, nodes_of(a, r));
+}
+void per_kernel_print(struct arena *a, const struct kernel_rows *rows) {
+    bool clocks = rows->v.n && rows->v.v[0].ns > 0;
+    if (clocks)
+        printf("%10s %7s %6s %7s %7s %6s  kernel\n", unit_of(rows) < 1e6 ? "us" : "ms", "share", "calls", "Gop/s",
+               "GB/s", "best");
+    else printf("%12s %7s %6s %7s %10s  kernel\n", "instructions", "share", "calls", "each", "bytes");
+    for (int k = 0; k < rows->v.n; k++) print_row(a, rows, &rows->v.v[k]);
+}
+static json_t *known(double v) { return isnan(v) ? json_null() : json_real(v); }
+json_t *per_kernel_json(struct arena *a, const struct kernel_rows *rows) {
+    json_t *list = json_array();
+    for (int k = 0; k < rows->v.n; k++) {
+        const struct kernel_row *r = &rows->v.v[k];
+        json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "kernel", r->name, "problem", r->what, "nodes",
+                              nodes_of(a, r), "share", taken(r) / rows->all, "calls", known(r->calls), "products",
+                              known(r->products), "bytes", known(r->bytes));
+        if (r->target) json_object_set_new(o, "target", json_string(r->target));
+        if (r->ns > 0) json_object_set_new(o, "median_ms", json_real(r->ns / 1e6));
+        else json_object_set_new(o, "instructions", json_integer((json_int_t)r->instructions));
+        if (r->ns > 0) json_object_set_new(o, "best", known(r->at_best));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
