@@ -14,25 +14,17 @@
 static const char *kernel_function(struct session *s, struct program *v, const struct proc *p) {
     return emit_proc_name(s->c, p, &v->emit);
 }
-static bool is_kernel(const struct module *m, const struct proc *p) { return p != m->entry; }
 /* The program's own file is OWN.c; with several variants, each has one. */
 static void timed_source(struct session *s, struct program *v, int first, struct text *t) {
-    int at = first;
     text_printf(t,
                 "/* %s.c with clocks around the kernels, for `gcc2nn bench --per-kernel`. */\n"
                 "#include \"%s_kernels.h\"\n\nvoid timed_begin(void);\nvoid timed_end(int kernel);\n",
                 v->own, v->own);
-    for (int k = 0; k < v->m->procs.n; k++)
-        if (is_kernel(v->m, v->m->procs.v[k])) {
-            const char *f = kernel_function(s, v, v->m->procs.v[k]);
-            text_printf(t, "#define %s(...) (timed_begin(), %s(__VA_ARGS__), timed_end(%d))\n", f, f, at++);
-        }
+    for (int k = 0; k < v->m->procs.n; k++) {
+        const char *f = kernel_function(s, v, v->m->procs.v[k]);
+        text_printf(t, "#define %s(...) (timed_begin(), %s(__VA_ARGS__), timed_end(%d))\n", f, f, first + k);
+    }
     text_printf(t, "#include \"%s.c\"\n", v->own);
-}
-static int kernels_of(const struct program *v) {
-    int n = 0;
-    for (int k = 0; k < v->m->procs.n; k++) n += is_kernel(v->m, v->m->procs.v[k]);
-    return n;
 }
 static bool write_timed(struct session *s, const char *name, struct text *t) {
     bool ok = harness_file(s->c, format(s->c, "%s/%s", s->w->folder, name), t, NULL, 0);
@@ -55,7 +47,7 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
     for (int k = 0; k < p->nall; k++) {
         struct text t = {0};
         timed_source(s, p->all[k], first, &t);
-        first += kernels_of(p->all[k]);
+        first += p->all[k]->m->procs.n;
         more[n] = format(s->c, "%s_timed.c", p->all[k]->own), instead[n] = format(s->c, "%s.c", p->all[k]->own);
         if (!write_timed(s, more[n++], &t)) return false;
     }
@@ -168,7 +160,6 @@ static void add_rows(struct session *s, struct kernel_rows *out) {
     for (int n = 0; n < p->nall; n++)
         for (int k = 0; k < p->all[n]->m->procs.n; k++) {
             const struct proc *q = p->all[n]->m->procs.v[k];
-            if (!is_kernel(p->all[n]->m, q)) continue;
             struct kernel_row r = {.p = q,
                                    .name = kernel_function(s, p->all[n], q),
                                    .target = p->nall > 1 ? p->all[n]->target->name : NULL,
@@ -253,7 +244,7 @@ bool per_kernel_read(struct session *s, int runs, int warmup, const int64_t *dim
     if (!(counted ? read_functions(s, runs + warmup, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns)))
         return false;
     for (int n = 0, k = 0; n < p->nall; n++)
-        for (int end = k + kernels_of(p->all[n]); k < end; k++)
+        for (int end = k + p->all[n]->m->procs.n; k < end; k++)
             describe(s, p->all[n], dims, &out->v.v[k], cycles_per_ns);
     int kept = 0;
     for (int k = 0; k < out->v.n; k++)
