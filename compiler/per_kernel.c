@@ -54,7 +54,7 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
     struct text t = {0};
     template_text(&t, "templates/project/clocks.c", (const char *const[]){"NAME", p->name, NULL});
     more[n] = format(s->c, "%s_clocks.c", p->name);
-    o->more = more, o->instead = instead;
+    o->more = more, o->instead = instead, o->main_flags = "-DIO_TIMED";
     return write_timed(s, more[n], &t);
 }
 
@@ -191,7 +191,7 @@ static bool read_calls(struct session *s, int nkernels, struct calls *out) {
     out->cycles_per_ns = strtod(at, &at), out->empty = strtod(at, &at);
     for (; out->n + 1 < lines; out->n++) {
         out->kernel[out->n] = (int)strtol(at, &at, 10), out->ns[out->n] = strtod(at, &at);
-        if (out->kernel[out->n] < 0 || out->kernel[out->n] >= nkernels) return unreadable(s, "calls.txt");
+        if (out->kernel[out->n] < -1 || out->kernel[out->n] >= nkernels) return unreadable(s, "calls.txt");
     }
     return true;
 }
@@ -199,11 +199,13 @@ static bool read_calls(struct session *s, int nkernels, struct calls *out) {
 static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_rows *out, double *cycles_per_ns) {
     struct calls all = {0};
     if (!read_calls(s, out->v.n, &all)) return false;
-    int64_t each = all.n / (runs + warmup);
-    if (all.n % (runs + warmup)) return unreadable(s, "calls.txt");
     double *sums = NEWN(&s->c->arena, double, (int64_t)out->v.n *runs + 1);
-    for (int64_t k = each * warmup; k < all.n; k++) {
-        sums[(int64_t)all.kernel[k] * runs + k / each - warmup] += fmax(all.ns[k] - all.empty, 0);
+    int run = -warmup - 1;
+    for (int64_t k = 0; k < all.n; k++) {
+        if (all.kernel[k] < 0) run++;
+        if (all.kernel[k] < 0 || run < 0) continue;
+        if (run >= runs) return unreadable(s, "calls.txt");
+        sums[(int64_t)all.kernel[k] * runs + run] += fmax(all.ns[k] - all.empty, 0);
         out->v.v[all.kernel[k]].calls += 1.0 / runs;
     }
     for (int k = 0; k < out->v.n; k++) {
@@ -217,7 +219,7 @@ static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_r
 static bool is_of(const char *function, size_t n, const char *name) {
     return strlen(name) == strcspn(function, ". ") && !strncmp(function, name, strlen(name)) && n > 0;
 }
-static bool read_functions(struct session *s, int runs, struct kernel_rows *out) {
+static bool read_functions(struct session *s, struct kernel_rows *out) {
     struct mapped_file f = {0};
     if (!file_map(&s->c->diags, format(s->c, "%s/" PER_KERNEL_FUNCTIONS, s->w->folder), &f)) return false;
     const char *at = arena_printf(&s->c->arena, "%.*s", (int)f.size, (const char *)f.bytes);
@@ -227,7 +229,7 @@ static bool read_functions(struct session *s, int runs, struct kernel_rows *out)
         const char *blank = memchr(at, ' ', n);
         if (!blank) return unreadable(s, PER_KERNEL_FUNCTIONS);
         for (int k = 0; k < out->v.n; k++)
-            if (is_of(at, n, out->v.v[k].name)) out->v.v[k].instructions += strtod(blank, NULL) / runs;
+            if (is_of(at, n, out->v.v[k].name)) out->v.v[k].instructions += strtod(blank, NULL);
     }
     return true;
 }
@@ -241,8 +243,7 @@ bool per_kernel_read(struct session *s, int runs, int warmup, const int64_t *dim
     bool counted = s->compile.target->runner != NULL;
     double cycles_per_ns = 0;
     add_rows(s, out);
-    if (!(counted ? read_functions(s, runs + warmup, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns)))
-        return false;
+    if (!(counted ? read_functions(s, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns))) return false;
     for (int n = 0, k = 0; n < p->nall; n++)
         for (int end = k + p->all[n]->m->procs.n; k < end; k++)
             describe(s, p->all[n], dims, &out->v.v[k], cycles_per_ns);

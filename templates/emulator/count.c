@@ -3,7 +3,7 @@
  *
  *     cc -O2 -shared -fPIC -o count.so count.c      qemu-... -plugin ./count.so,out=FILE[,functions=FILE] ...
  *
- * The other file gets, for each function of the guest, its name and how many instructions it took in all.
+ * The other file gets, for each function of the guest, its name and how many instructions it took between the last two.
  *
  * The interface is declared here, as version 1 of it has it, since Debian packages QEMU without the header. */
 #include <stdbool.h>
@@ -33,7 +33,7 @@ static FILE *out, *functions;
 enum { FUNCTIONS = 1 << 14 };
 static struct {
     const char *name;
-    uint64_t count;
+    uint64_t count, begin, taken;
 } of[FUNCTIONS];
 
 /* NULL: there are too many. */
@@ -48,10 +48,12 @@ static uint64_t *count_of(const char *name) {
 static void at_begin(unsigned cpu, void *unused) {
     (void)cpu, (void)unused;
     begin = count;
+    for (int k = 0; functions && k < FUNCTIONS; k++) of[k].begin = of[k].count;
 }
 static void at_end(unsigned cpu, void *unused) {
     (void)cpu, (void)unused;
     fprintf(out, "%llu\n", (unsigned long long)(count - begin));
+    for (int k = 0; functions && k < FUNCTIONS; k++) of[k].taken = of[k].count - of[k].begin;
 }
 /* A mark is a function that is called through a pointer: its first instruction starts a block. */
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
@@ -71,7 +73,7 @@ static void ended(qemu_plugin_id_t id, void *unused) {
     (void)id, (void)unused;
     fclose(out);
     for (int k = 0; functions && k < FUNCTIONS; k++)
-        if (of[k].count) fprintf(functions, "%s %llu\n", of[k].name, (unsigned long long)of[k].count);
+        if (of[k].taken) fprintf(functions, "%s %llu\n", of[k].name, (unsigned long long)of[k].taken);
     if (functions) fclose(functions);
 }
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv) {

@@ -1,11 +1,13 @@
-/* Clocks around the kernels of @NAME@, for `gcc2nn bench --per-kernel`: @NAME@_timed.c calls the first two functions.
- * What each call took is written to calls.txt in the end: the number of the kernel and nanoseconds, below a line with the
- * cycles of a nanosecond, and the nanoseconds that a kernel takes which does nothing. */
+/* Clocks around the kernels of @NAME@, for `gcc2nn bench --per-kernel`: @NAME@_main.c says when a run begins,
+ * @NAME@_timed.c when a kernel does and has ended. What each call took is written to calls.txt in the end: the number
+ * of the kernel and nanoseconds, where a run begins -1 and 0, below a line with the cycles of a nanosecond, and the
+ * nanoseconds that a kernel takes which does nothing. */
 #define _DEFAULT_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+void timed_run(void);
 void timed_begin(void);
 void timed_end(int kernel);
 
@@ -61,20 +63,18 @@ static void add_call(int kernel, double ns) {
     calls[count].kernel = kernel;
     calls[count++].ns = ns;
 }
-/* Before the first kernel. */
 static void prepare(void) {
-    add_call(-1, 0);
     cycles_per_ns = measured_cycles();
     empty = 1e9;
     for (int k = 0; k < 100; k++) {
         const double start = now(), took = now() - start;
         if (took < empty) empty = took;
     }
-    count = 0;
     atexit(print_calls);
 }
-void timed_begin(void) {
+void timed_run(void) {
     if (!calls) prepare();
-    begun = now();
+    add_call(-1, 0);
 }
+void timed_begin(void) { begun = now(); }
 void timed_end(int kernel) { add_call(kernel, now() - begun); }
