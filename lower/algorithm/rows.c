@@ -51,6 +51,7 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_WHOLE("winograd-4-1d-whole", 4, 3, 1),
     WINOGRAD_WHOLE("winograd-2-1d-5-whole", 2, 5, 1),
     {.name = "sorted-runs", .title = "sorted runs that become one", .beside = sorted_runs_beside},
+    {.name = "heap", .title = "a heap of the best so far", .beside = heap_beside},
     {.name = "tables", .title = "values of bytes from tables", .beside = tables_beside},
     {0},
 };

@@ -7,7 +7,8 @@
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
 /* What is computed of one byte (tables.c). */
 struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
-/* TopK (sorted_runs.c). */
+/* TopK (topk.c). */
+struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* Products of bytes less zero points (integer_sums.c). */
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);

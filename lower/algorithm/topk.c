@@ -1,6 +1,7 @@
-/* TopK by sorted runs: where one thread would insert all elements of a row, one after another, into the best so far,
- * parts of them are sorted at once and become one run, two by two (a merge by ranks; Knuth, TAOCP 3, 5.2.4). The same
- * results. For rows of GPUs, and where nearly all elements stay. It takes the call's place, so it goes beside others.
+/* TopK where one thread would insert all elements of a row, one after another, into the best so far. As a heap: of many
+ * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). By sorted runs: parts of them are sorted at once and
+ * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. The same results. Either takes the call's
+ * place, so it goes beside others.
  */
 #include "ir/define/define.h"
 #include "lower/algorithm/rows.h"
@@ -12,9 +13,10 @@ enum { PART = 64, THREADS = 128 }; /* as in templates/kernels/topk_runs.lir */
  * largest, and for the other text how many parts there are, of each at most how many stay, and cells of a run. */
 enum { INPUT, VALUES, PLACES, BUFS, RUN = BUFS, SIDE, ALL_BUFS };
 enum { A, D, B, K, LARGEST, SIZES, PARTS = SIZES, BEST, CELLS, ALL_SIZES };
-/* Cycles, of a CPU: an element that is no better than those so far, one of these moved, a step of a halving, whose
- * branch nobody foretells. A thread of a GPU takes longer for all of them alike. */
-enum { ELEMENT = 15, MOVE = 6, STEP = 30 };
+/* Cycles, of a CPU: an element that is no better than those so far, one of these moved, one that sinks by a level of
+ * the heap, a step of a halving, whose branch nobody foretells. A thread of a GPU takes longer for all of them alike.
+ */
+enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
 struct sizes_of_topk {
     double rows, n, k, threads;
 };
@@ -23,6 +25,11 @@ struct sizes_of_topk {
 static double inserting(double n, double k) {
     double stay = n < k ? n : k;
     return ELEMENT * n + (stay < 1 ? 0 : MOVE * stay * (1 + log(n / stay)) * stay / 2);
+}
+/* All that are taken sink to their places twice, in front and in the end. */
+static double heaping(double n, double k) {
+    double stay = n < k ? n : k, moved = 2 * stay + (stay < 1 ? 0 : stay * log(n / stay));
+    return ELEMENT * n + LEVEL * moved * log2(stay + 1);
 }
 /* So many equal tasks for the threads. */
 static double at_once(const struct sizes_of_topk *s, double tasks, double cycles) {
@@ -67,28 +74,45 @@ static void call_runs(const struct algorithm_query *q, struct stmt *call, struct
     call->u.call.bufs = bufs, call->u.call.nbufs = ALL_BUFS;
     call->u.call.args = arena_copy(&q->c->arena, args, ALL_SIZES * sizeof *args), call->u.call.nargs = ALL_SIZES;
 }
-/* Cycles that are saved for one call. */
-static double saved_by_runs(const struct algorithm_query *q, const struct stmt *call, bool *worth) {
+/* An open size that has an upper bound, as what a NonZero finds, counts as that: short rows are done soon anyway. */
+static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const struct stmt *call) {
     double n[SIZES];
-    for (int k = 0; k < SIZES; k++) n[k] = (double)x_typical(q->c, call->u.call.args[k], OPEN_SIZE);
-    struct sizes_of_topk s = {n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
-    double direct = at_once(&s, s.rows, inserting(s.n, s.k)), runs = sorting_runs(q->m, &s);
-    *worth = 2 * runs <= direct; /* it takes more memory, and more code */
-    return direct - runs;
+    for (int k = 0; k < SIZES; k++) {
+        int64_t low, high;
+        x_bounds(q->c, call->u.call.args[k], &low, &high);
+        n[k] = (double)(high < INT32_MAX ? high : x_typical(q->c, call->u.call.args[k], OPEN_SIZE));
+    }
+    return (struct sizes_of_topk){n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
+}
+static struct proc *text_of(const struct algorithm_query *q, const struct stmt *call, const char *name) {
+    enum dtype type = call->u.call.bufs[INPUT]->type;
+    return kernel_of_text(q->c, q->module, name, type, &type, 1);
+}
+struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    struct algorithm_saving saved = {0};
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        if (!is_topk(q, s)) continue;
+        struct sizes_of_topk n = sizes_of(q, s);
+        double direct = at_once(&n, n.rows, inserting(n.n, n.k)), heap = at_once(&n, n.rows, heaping(n.n, n.k));
+        if (!asked && heap > 0.9 * direct) continue; /* it is more code */
+        if (rewrites) s->u.call.callee = text_of(q, s, "topk_heap");
+        saved.places++, saved.cycles += direct - heap;
+    }
+    return saved;
 }
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        bool worth;
         if (!is_topk(q, s)) continue;
-        double cycles = saved_by_runs(q, s, &worth);
-        if (!asked && !worth) continue;
-        enum dtype type = s->u.call.bufs[INPUT]->type;
-        struct proc *text = kernel_of_text(q->c, q->module, "topk_runs", type, &type, 1);
+        struct sizes_of_topk n = sizes_of(q, s);
+        double one = fmin(inserting(n.n, n.k), heaping(n.n, n.k)), direct = at_once(&n, n.rows, one),
+               runs = sorting_runs(q->m, &n);
+        if (!asked && 2 * runs > direct) continue; /* it takes more memory, and more code */
+        struct proc *text = text_of(q, s, "topk_runs");
         expr args[ALL_SIZES];
         if (!sizes_of_runs(q, s, text, args)) continue;
         if (rewrites) call_runs(q, s, text, args);
-        saved.places++, saved.cycles += cycles;
+        saved.places++, saved.cycles += direct - runs;
     }
     return saved;
 }
