@@ -198,10 +198,10 @@ static void op_nms(void) {
     if (!has(in(2))) each = idx(0);
     else if (const_value(in(2), 0, &limit))
         each = limit <= 0 ? idx(0) : limit < DIM_MAX ? min_(n, idx((int64_t)limit)) : n;
-    enum { AT_A_TIME = 16, HEAPS = 32, PARTS = 128 }; /* classes, and of each; parts of all that are counted */
+    enum { AT_A_TIME = 16, HEAPS = 32, PARTS = 128, NEAR = 64 }; /* as the text says */
     E all = mul(b, classes), room = mul(all, each), part = max_(idx(1), ceil_div(all, idx(PARTS)));
     E groups = max_(idx(1), min_(classes, idx(AT_A_TIME))), neighbours = ceil_div(n, idx(HEAPS)),
-      parts = min_(idx(PARTS), ceil_div(all, part));
+      parts = min_(idx(PARTS), ceil_div(all, part)), wide = add(each, idx(NEAR));
     T box = corners(boxes, int_attr("center_point_box"), b, n), most = scalar_or("most", 2, I64, 0);
     T overlap = scalar_or("overlap", 3, F32, 0), lowest = scalar_or("lowest", 4, F32, -INFINITY);
     T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0());
@@ -214,12 +214,12 @@ static void op_nms(void) {
                 count,
                 scratch("heap", I32, list3(groups, idx(HEAPS), neighbours)),
                 scratch("chosen", I32, list3(b, classes, each)),
-                scratch("corner", F32, list3(groups, each, idx(4))),
+                scratch("corner", F32, list3(groups, idx(4), wide)),
                 scratch("kept", I64, list1(all)),
                 scratch("first", I64, list1(all)),
                 scratch("end", I64, list1(parts))};
-    E args[] = {b, classes, n, room, each, groups, neighbours, all, part, parts};
-    call_kernel("nms", F32, bufs, 13, args, 10);
+    E args[] = {b, classes, n, room, each, wide, groups, neighbours, all, part, parts};
+    call_kernel("nms", F32, bufs, 13, args, 11);
     X o = axes(list2(size_from("boxes", count, 0, idx(0), room), idx(3)));
     out(0, I64, o, at(picked, put(o, 0, wrap_index(o.v[0], room))));
 }

@@ -241,10 +241,56 @@ static void write_across(const struct nest *q) {
     step_kind(s, LK_UNROLL, LOOPS(few));
 }
 
+/* ---- loops deep inside of texts, which say themselves that they are independent: in vectors, if neighbours are */
+struct inner {
+    struct plan *u;
+    const struct block *top;
+    struct word_list found;
+    struct map seen, bad; /* names; of others, too, since steps are done to all loops of a name */
+};
+/* Of stores, and tests of which the step makes selects. */
+static bool are_neighbours(struct inner *q, const struct block *b, const struct var *v) {
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        struct reading r = {.c = q->u->c, .lane = v};
+        if (s->kind == S_IF) x_visit(s->u.cond.cond, check_load, &r);
+        bool test = s->kind == S_IF && !r.bad && !s->u.cond.other.first && are_neighbours(q, &s->u.cond.then, v);
+        if (!test && (s->kind != S_STORE || !fits(&r, s))) return false;
+    }
+    return true;
+}
+static bool is_all_neighbours(struct inner *q, const struct stmt *loop) {
+    int64_t n = const_extent(loop->u.loop.var);
+    bool lanes = loop->u.loop.independent && n >= lanes_of(q->u) && n % lanes_of(q->u) == 0;
+    return lanes && are_neighbours(q, &loop->u.loop.body, loop->u.loop.var);
+}
+static bool find_inner(void *env, struct stmt *s) {
+    struct inner *q = env;
+    if (s->kind != S_FOR) return true;
+    const char *name = s->u.loop.var->name;
+    if (s->in == q->top || !is_all_neighbours(q, s)) map_put(&q->bad, PKEY(name), (void *)name);
+    if (!map_get(&q->seen, PKEY(name))) add_loop(&q->u->s, &q->found, name);
+    map_put(&q->seen, PKEY(name), (void *)name);
+    return true;
+}
+static struct word_list inner_loops(struct plan *u, const struct proc *laid) {
+    struct inner q = {u, &laid->body, {0}, {.arena = &u->c->arena}, {.arena = &u->c->arena}};
+    struct word_list kept = {0};
+    walk((struct block *)&laid->body, find_inner, &q);
+    for (int k = 0; k < q.found.n; k++)
+        if (!map_get(&q.bad, PKEY(q.found.v[k]))) add_loop(&u->s, &kept, q.found.v[k]);
+    return kept;
+}
+static void write_inner(struct plan *u, const char *loop) {
+    const char *lane = internf(u->c->names, "%s.%s", loop, role.lane);
+    step_split(&u->s, loop, lanes_of(u), internf(u->c->names, "%s.%s", loop, role.cells), lane, TAIL_NONE);
+    step_kind(&u->s, LK_VECTOR, LOOPS(lane));
+}
+
 /* ---- the points */
 struct nests {
     int n;
     struct nest *v;
+    struct word_list inner;
     bool any; /* one that does not stay as it is */
 };
 static struct nests *find_nests(struct plan *u, bool lanes) {
@@ -256,7 +302,7 @@ static struct nests *find_nests(struct plan *u, bool lanes) {
     layout_steps(&layouts, u->p, u->l);
     if (!steps_do(laid, &layouts)) BUG("kernel %s does not take its layouts", u->p->name);
     kernel_problem(c, laid, k);
-    *q = (struct nests){k->loops.n, NEWN(&c->arena, struct nest, k->loops.n + 1), false};
+    *q = (struct nests){.n = k->loops.n, .v = NEWN(&c->arena, struct nest, k->loops.n + 1)};
     for (int j = 0; j < q->n; j++) {
         q->v[j] = (struct nest){.u = u, .laid = laid, .l = &k->loops.v[j]};
         choose_way(&q->v[j], lanes);
@@ -265,6 +311,8 @@ static struct nests *find_nests(struct plan *u, bool lanes) {
             q->v[j].way = WAY_JOINED;
         q->any |= q->v[j].way != WAY_NONE;
     }
+    if (lanes && k->cls == PROBLEM_TEXT) q->inner = inner_loops(u, laid);
+    q->any |= q->inner.n > 0;
     return q;
 }
 static const char *nests_points(struct plan *u, struct points *out) {
@@ -292,6 +340,7 @@ static const char *nests_steps(struct plan *u, const struct point *p) {
         case WAY_JOINED: write_joined(q, j); break;
         case WAY_NONE: break;
         }
+    for (int j = 0; j < q->inner.n; j++) write_inner(u, q->inner.v[j]);
     return NULL;
 }
 static void print_nests(struct text *t, struct plan *u, const struct point *p) {
@@ -304,5 +353,7 @@ static void print_nests(struct text *t, struct plan *u, const struct point *p) {
         bool lanes = q->way == WAY_CHANNELS && q->lanes;
         text_printf(t, "%s%s", j ? "; " : "", lanes ? "lanes along the channels" : ways[q->way]);
     }
+    int inner = p->u.nests->inner.n;
+    if (inner) text_printf(t, "; %d inner loop%s in vectors", inner, inner > 1 ? "s" : "");
 }
 const struct strategy strategy_nests = {"nests", nests_points, nests_steps, print_nests};

@@ -217,6 +217,13 @@ Test(choice, results_of_one_row_have_lanes) {
     says(choices("x86-avx512", "", "%x: f32[1,16,192]", "%y: ?, %s: ?, %z: ? = DynamicQuantizeLinear(%x)"),
          "rows: lanes over the cells of a row\n    taken");
 }
+Test(choice, inner_loops_of_texts) {
+    const char *most = "const %m: i64[] = [9]\n", *params = "%b: f32[1,300,4], %s: f32[1,2,300]",
+               *nodes = "%y: ? = NonMaxSuppression(%b, %s, %m)";
+    says(choices("x86-avx2", most, params, nodes), "; 1 inner loop in vectors\n    taken\n");
+    says(choices("x86-avx512", most, params, nodes), "; 1 inner loop in vectors\n    taken\n");
+    says(choices("c99", most, params, nodes), "nms_f32: text\n");
+}
 Test(choice, rows_and_windows) {
     says(choices("x86-avx2", "", "%x: f32[4,100]", "%y: ? = Softmax(%x) {axis=1}"),
          "rows: lanes over the cells of a row\n    taken\n");

@@ -35,7 +35,7 @@ static bool reorder_loop(void *env, struct stmt *s) {
  * "first+step". Others are 0 or 1, floats -3 to 3 in halves. */
 struct use {
     const char *kernel, *types;
-    int64_t syms[10];
+    int64_t syms[11];
     const char *values;
 };
 static const struct use uses[] = {
@@ -49,8 +49,8 @@ static const struct use uses[] = {
     {"inverse", "f32", {3, 5}, ""},
     {"lookup", "i64", {9, 5}, "x:0..9 key:1+2"},
     {"ngrams", "", {3, 7, 4, 2, 3, 5, 1, 2, 1}, "x:0..2 gram:0..2 first:0+2 place:0..4"},
-    {"nms", "f32", {2, 2, 7, 12, 3, 2, 1, 4, 1, 4}, "most:3..3"},
-    {"nms", "f32", {1, 5, 70, 250, 50, 2, 3, 5, 2, 3}, "most:50..50"},
+    {"nms", "f32", {2, 2, 7, 12, 3, 67, 2, 1, 4, 1, 4}, "most:3..3"},
+    {"nms", "f32", {1, 5, 70, 250, 50, 114, 2, 3, 5, 2, 3}, "most:50..50"},
     {"nonzero", "bool", {9, 16, 1}, ""},
     {"nonzero", "bool", {37, 2, 5}, ""},
     {"number_text", "", {5, 1}, "x:-99..99"},
@@ -66,6 +66,8 @@ static const struct use uses[] = {
     {"string_split", "", {4, 3, 1, -1}, ""},
     {"topk", "f32", {3, 7, 4, 3, 1}, ""},
     {"topk", "i32", {3, 7, 4, 5, 0}, "x:0..3"},
+    {"topk_heap", "f32", {3, 7, 4, 3, 1}, ""},
+    {"topk_heap", "i32", {2, 40, 3, 17, 0}, "x:0..9"},
     {"topk_runs", "f32", {2, 200, 3, 70, 1, 4, 64, 256}, ""},
     {"topk_runs", "i32", {1, 130, 2, 5, 0, 3, 5, 15}, "x:0..30"},
     {"trees",

@@ -465,6 +465,18 @@ Test(steps, a_fill_value_where_pad_lanes_lie) {
     p = m->procs.v[0];
     check("layout x [0/4 0%4]; layout y [0/4 0%4]; widen y.i 4; border y");
 }
+Test(steps, tests_that_differ_between_lanes_select) {
+    static const char text[] = "proc f(x: f32[16] in, z: f32[16] in, y: f32[16] inout)\n  for i<16\n    if x[i] > 0.5\n"
+                               "      if z[i] < x[i]\n        y[i] = y[i] * 2.0 + x[i] / z[i]\n";
+    m = loop_parse(c, text, sizeof text - 1, "test");
+    cr_assert(m, "%s", diagnostics());
+    p = m->procs.v[0];
+    check("split i 8 io iv; kind vector iv");
+    struct text t = {0};
+    proc_print(&t, c, p);
+    cr_expect(!strstr(t.s, "if ") && strstr(t.s, "select("), "%s", t.s);
+    text_free(&t);
+}
 /* ---- pad: loops that are no multiple of a tile read zeros behind the operands' ends */
 Test(steps, padded_loops_need_no_guards) {
     gemm_rm(sym("M", 0, 40), 10, 7);

@@ -148,6 +148,14 @@ Test(illegal, vector_loop_whose_lanes_differ) {
     small_conv();
     apply("split y.ow 4 wo wi guard");
     refused("kind vector wi", "a test inside of `wi` differs between lanes");
+    /* what is stored where the test fails is not known, or what is computed then may fault */
+    parse("proc one(x: f32[8] in, y: f32[8] inout)\n  for i<8\n    if x[i] > 0.0\n      y[i] = 1.0\n");
+    refused("kind vector i", "a test inside of `i` differs between lanes");
+    parse("proc at(x: f32[8] in, t: f32[8] in, k: i32[] in, y: f32[8] inout)\n  for i<8\n    if x[i] > 0.0\n"
+          "      y[i] = y[i] + t[guard(toidx(k[]), 8)]\n");
+    refused("kind vector i", "a test inside of `i` differs between lanes");
+    parse("proc by(x: i32[8] in, y: i32[8] inout)\n  for i<8\n    if x[i] != 0i32\n      y[i] = y[i] / x[i]\n");
+    refused("kind vector i", "a test inside of `i` differs between lanes");
 }
 Test(illegal, vector_lanes_that_store_one_cell) {
     parse("proc last(x: f32[4] in, y: f32[1] out)\n  for i<4\n    y[0] = x[i]\n");
