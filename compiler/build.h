@@ -24,7 +24,8 @@ struct build_options {
     const char *flags;          /* besides the project's: "-O2 -g"; NULL: "-O2" */
     const char *main_flags;     /* for the program's own file, after the others; may be NULL */
     const char *const *more;    /* sources besides the library's; NULL ends; may be NULL */
-    const char *const *instead; /* of the library's, those that they stand for: compiled, but not linked; likewise */
+    const char *const *instead; /* of the library's, what those stand for: compiled, as code_size looks at it, but not
+                                   linked; NULL ends; may be NULL */
     int jobs;                   /* compilations at the same time; 0: as many as there are processors */
     int seconds;                /* limit of each compilation; 0: 600 */
 };

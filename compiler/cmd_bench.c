@@ -55,13 +55,11 @@ static void print_times(const struct bench *b, double least, double median, doub
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));
-    if (o && b->s->o->per_kernel) json_object_set_new(o, "kernels", per_kernel_json(&b->s->c->arena, &b->kernels));
+    if (o && b->s->o->per_kernel) json_object_set_new(o, "kernels", per_kernel_json(&b->kernels));
     session_json(b->s, o);
 }
 static void report(struct bench *b) {
     const struct program *p = b->s->w->program;
-    qsort(b->times, (size_t)b->runs, sizeof *b->times, by_time);
-    if (b->instructions) qsort(b->instructions, (size_t)b->runs, sizeof *b->instructions, by_count);
     double least = b->times[0] / 1e6, median = b->times[b->runs / 2] / 1e6,
            p99 = b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6;
     if (b->s->o->json) {
@@ -75,7 +73,7 @@ static void report(struct bench *b) {
     else printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least, median, p99, b->runs);
     printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)weights_size(p),
            code_bytes(b));
-    if (b->s->o->per_kernel) per_kernel_print(&b->s->c->arena, &b->kernels);
+    if (b->s->o->per_kernel) per_kernel_print(&b->kernels);
 }
 /* "batch=1..512@128": what the user could have said, by the range that is known. */
 static const char *dim_example(struct session *s, const struct sym *y) {
@@ -135,7 +133,10 @@ static bool measure(struct bench *b, const char *exe) {
         session_blame_inputs(s);
         return false;
     }
-    if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, b->dims, &b->kernels)) return false;
+    qsort(b->times, (size_t)b->runs, sizeof *b->times, by_time);
+    if (b->instructions) qsort(b->instructions, (size_t)b->runs, sizeof *b->instructions, by_count);
+    double run = b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
+    if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, run, b->dims, &b->kernels)) return false;
     add_checksum(b, outputs);
     return session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
 }

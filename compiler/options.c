@@ -314,9 +314,7 @@ const struct option_row option_rows[] = {
     {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL, ONCE},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL, ONCE},
     {"per-kernel", 0, NULL,
-     "what each kernel takes, the longest first: its times, operations and bytes, and what of that the machine would "
-     "do "
-     "at best",
+     "what each kernel takes, the longest first: time, operations, bytes, and how near that is to the machine's best",
      CMD_BENCH, set_per_kernel, NULL, ONCE},
     {"threads", 0, "N",
      "kernels are made for so many threads, and run by as many (default 1); results are the same bits for any number",

@@ -18,11 +18,11 @@ static const char *kernel_function(struct session *s, struct program *v, const s
 static void timed_source(struct session *s, struct program *v, int first, struct text *t) {
     text_printf(t,
                 "/* %s.c with clocks around the kernels, for `gcc2nn bench --per-kernel`. */\n"
-                "#include \"%s_kernels.h\"\n\nvoid timed_begin(void);\nvoid timed_end(int kernel);\n",
+                "#include \"%s_kernels.h\"\n\nvoid io_clock_begin(void);\nvoid io_clock_end(int kernel);\n",
                 v->own, v->own);
     for (int k = 0; k < v->m->procs.n; k++) {
         const char *f = kernel_function(s, v, v->m->procs.v[k]);
-        text_printf(t, "#define %s(...) (timed_begin(), %s(__VA_ARGS__), timed_end(%d))\n", f, f, first + k);
+        text_printf(t, "#define %s(...) (io_clock_begin(), %s(__VA_ARGS__), io_clock_end(%d))\n", f, f, first + k);
     }
     text_printf(t, "#include \"%s.c\"\n", v->own);
 }
@@ -41,7 +41,8 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
                                 "kernels as the code does");
         return false;
     }
-    if (s->compile.target->runner) return true; /* counted by functions */
+    if (s->compile.target->runner) return true;         /* counted by functions */
+    remove(format(s->c, "%s/calls.txt", s->w->folder)); /* of an earlier run */
     const char **more = NEWN(&s->c->arena, const char *, p->nall + 2),
                **instead = NEWN(&s->c->arena, const char *, p->nall + 1);
     for (int k = 0; k < p->nall; k++) {
@@ -88,7 +89,7 @@ static double cells_in_call(struct sizes_of_call *q, const struct var *const *v,
     return cells;
 }
 static double products_in_call(struct sizes_of_call *q, const struct problem *k) {
-    double products = 0;
+    double products = k ? 0 : NAN;
     for (int n = 0; k && n < k->stages.n; n++) {
         const struct stmt *s = k->stages.v[n];
         if (!sums_products(s->u.stage.op, s->u.stage.value)) continue;
@@ -97,15 +98,30 @@ static double products_in_call(struct sizes_of_call *q, const struct problem *k)
     }
     return products;
 }
-static double bytes_in_call(struct sizes_of_call *q) {
-    double bytes = 0;
+/* Cells that the stages go through, at most: of an operand, no more are read. */
+static double cells_of_stages(struct sizes_of_call *q, const struct problem *k) {
+    double most = 0;
+    for (int n = 0; n < k->stages.n; n++) {
+        const struct stmt *s = k->stages.v[n];
+        double cells = cells_in_call(q, s->u.stage.axes, s->u.stage.naxes);
+        most = fmax(most, cells * cells_in_call(q, s->u.stage.red, s->u.stage.nred));
+    }
+    return most;
+}
+/* Results, and of operands what is read at most. What loops read that were never stages is not known: of moves, as much
+ * as they write. */
+static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
+    double in = 0, out = 0;
     for (int k = 0; k < q->p->params.n; k++) {
         const struct buf *b = q->p->params.v[k].buf;
+        bool result = q->p->params.v[k].dir != DIR_IN;
         double cells = 1;
         for (int d = 0; d < b->nd; d++) cells *= size_in_call(q, b->dims[d]);
-        bytes += cells * dtype_bytes(b->type);
+        if (!result && p && p->stages.n) cells = fmin(cells, cells_of_stages(q, p));
+        *(result ? &out : &in) += cells * dtype_bytes(b->type);
     }
-    return bytes;
+    if (!p || p->cls == PROBLEM_TEXT) return NAN;
+    return out + (p->stages.n ? in : fmin(in, out));
 }
 /* Cycles of the machine's row for so many products, each a cell of the fastest micro-kernel; NAN: it has none. */
 static double cycles_at_best(const struct machine *m, enum dtype sum, double products, double bytes) {
@@ -116,42 +132,63 @@ static double cycles_at_best(const struct machine *m, enum dtype sum, double pro
         if (k->micro->sum == sum) rate = fmax(rate, lanes * k->micro->k0 * k->starts);
     }
     if (products > 0 && rate == 0) return NAN;
-    return fmax(products > 0 ? products / rate : 0, bytes * m->l2.byte);
+    double moves = bytes * m->l2.byte, multiplies = products > 0 ? products / rate : 0;
+    if (isnan(moves)) return products > 0 ? multiplies : NAN;
+    return fmax(moves, multiplies);
 }
 
 /* ---- all calls of a run */
 struct call_sum {
+    struct arena *a;
     struct sizes_of_call of;
     const struct problem *problem; /* NULL: not known */
     double sites, products, bytes;
+    const char *nodes; /* of the calls */
 };
 static bool add_site(void *env, struct stmt *s) {
     struct call_sum *q = env;
     if (s->kind != S_CALL || s->u.call.callee != q->of.p) return true;
     q->of.call = s;
-    q->sites++, q->products += products_in_call(&q->of, q->problem), q->bytes += bytes_in_call(&q->of);
+    if (s->u.call.origin && q->sites < 3)
+        q->nodes = arena_printf(q->a, "%s%s%s", q->nodes, *q->nodes ? ", " : "", s->u.call.origin);
+    q->sites++, q->products += products_in_call(&q->of, q->problem), q->bytes += bytes_in_call(&q->of, q->problem);
     return true;
 }
-/* What is called by the program's own statements, and by none in a loop or branch, is called as often as it stands
- * there. */
-static double calls_that_stand(const struct proc *entry, const struct proc *p, double sites) {
+/* NAN: some of its calls, of which there are so many in the text, stand in loops or branches. */
+static double calls_outside_of_loops(const struct proc *entry, const struct proc *p, double sites) {
     double n = 0;
     for (const struct stmt *s = entry->body.first; s; s = s->next) n += s->kind == S_CALL && s->u.call.callee == p;
     return n == sites ? n : NAN;
 }
+/* Of a comment: the algorithm's title, if it has one, and the nodes. */
+static const char *lines_of(struct arena *a, const char *comment) {
+    const char *said = "";
+    for (size_t n; comment && *comment; comment += n + (comment[n] == '\n')) {
+        n = strcspn(comment, "\n");
+        said = arena_printf(a, "%s%s%.*s", said, *said ? ", " : "", (int)n, comment);
+    }
+    return said;
+}
+/* Of a text: how its comment begins. */
+static const char *subject_of(struct arena *a, const char *comment) {
+    return comment ? arena_printf(a, "%.*s", (int)strcspn(comment, ".:\n"), comment) : "";
+}
 /* Calls in loops count as the mean of all that there are. */
 static void describe(struct session *s, struct program *v, const int64_t *dims, struct kernel_row *r,
                      double cycles_per_ns) {
-    struct call_sum q = {.of = {r->p, NULL, s->w->program, dims}, .problem = r->p->problem};
+    struct call_sum q = {
+        .a = &s->c->arena, .of = {r->p, NULL, s->w->program, dims}, .problem = r->p->problem, .nodes = ""};
     walk(&v->m->entry->body, add_site, &q);
-    if (r->instructions > 0) r->calls = calls_that_stand(v->m->entry, r->p, q.sites);
+    if (r->instructions > 0) r->calls = calls_outside_of_loops(v->m->entry, r->p, q.sites);
     double times = q.sites > 0 ? r->calls / q.sites : 0;
     r->products = q.products * times, r->bytes = q.bytes * times;
     r->what = q.problem ? problem_class_name(q.problem->cls) : "loops";
     enum dtype sum = q.problem && q.problem->sum ? q.problem->sum->u.stage.buf->type : F32;
-    r->at_best = r->ns > 0 && cycles_per_ns > 0
-                     ? cycles_at_best(r->m, sum, r->products, r->bytes) / (r->ns * cycles_per_ns)
-                     : NAN;
+    double threads = proc_is_parallel(r->p) ? v->o->threads : 1, ns = r->ns * cycles_per_ns * threads;
+    r->at_best = ns > 0 ? cycles_at_best(r->m, sum, r->products, r->bytes) / ns : NAN;
+    r->nodes = !r->p->is_kernel_text ? lines_of(q.a, r->p->comment)
+               : *q.nodes            ? q.nodes
+                                     : subject_of(q.a, r->p->comment);
 }
 
 /* ---- what the run left */
@@ -215,9 +252,11 @@ static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_r
     *cycles_per_ns = all.cycles_per_ns;
     return true;
 }
-/* A compiler may have moved parts of a function away: f.part.0, f.constprop.1. */
-static bool is_of(const char *function, size_t n, const char *name) {
-    return strlen(name) == strcspn(function, ". ") && !strncmp(function, name, strlen(name)) && n > 0;
+/* The kernel's own function, those of its loops that threads share, and parts that a compiler moved away: k1_conv,
+ * k1_conv_i0, k1_conv.part.0. The number in the name is of no other kernel. */
+static bool is_of(const char *function, const char *name) {
+    size_t n = strlen(name);
+    return !strncmp(function, name, n) && strchr(" _.", function[n]);
 }
 static bool read_functions(struct session *s, struct kernel_rows *out) {
     struct mapped_file f = {0};
@@ -229,7 +268,7 @@ static bool read_functions(struct session *s, struct kernel_rows *out) {
         const char *blank = memchr(at, ' ', n);
         if (!blank) return unreadable(s, PER_KERNEL_FUNCTIONS);
         for (int k = 0; k < out->v.n; k++)
-            if (is_of(at, n, out->v.v[k].name)) out->v.v[k].instructions += strtod(blank, NULL);
+            if (is_of(at, out->v.v[k].name)) out->v.v[k].instructions += strtod(blank, NULL);
     }
     return true;
 }
@@ -238,12 +277,13 @@ static int longest_first(const void *a, const void *b) {
     double x = taken(a), y = taken(b);
     return (x < y) - (x > y);
 }
-bool per_kernel_read(struct session *s, int runs, int warmup, const int64_t *dims, struct kernel_rows *out) {
+bool per_kernel_read(struct session *s, int runs, int warmup, double run, const int64_t *dims,
+                     struct kernel_rows *out) {
     struct program *p = s->w->program;
-    bool counted = s->compile.target->runner != NULL;
     double cycles_per_ns = 0;
+    out->counted = s->compile.target->runner != NULL;
     add_rows(s, out);
-    if (!(counted ? read_functions(s, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns))) return false;
+    if (!(out->counted ? read_functions(s, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns))) return false;
     for (int n = 0, k = 0; n < p->nall; n++)
         for (int end = k + p->all[n]->m->procs.n; k < end; k++)
             describe(s, p->all[n], dims, &out->v.v[k], cycles_per_ns);
@@ -252,55 +292,51 @@ bool per_kernel_read(struct session *s, int runs, int warmup, const int64_t *dim
         if (taken(&out->v.v[k]) > 0) out->v.v[kept++] = out->v.v[k];
     out->v.n = kept;
     if (kept) qsort(out->v.v, (size_t)kept, sizeof *out->v.v, longest_first);
-    for (int k = 0; k < kept; k++) out->all += taken(&out->v.v[k]);
+    for (int k = 0; k < kept; k++) out->kernels += taken(&out->v.v[k]);
+    out->run = fmax(run, out->kernels); /* a sum of medians */
     return true;
 }
 
 /* ---- the table */
-/* The algorithm's title, if it has one, and the nodes: the lines of the comment. */
-static const char *nodes_of(struct arena *a, const struct kernel_row *r) {
-    const char *at = r->p->comment ? r->p->comment : "", *said = "";
-    for (size_t n; *at; at += n + (at[n] == '\n')) {
-        n = strcspn(at, "\n");
-        said = arena_printf(a, "%s%s%.*s", said, *said ? ", " : "", (int)n, at);
-    }
-    return said;
-}
-static void number(char *to, size_t room, double v, const char *format_, double known) {
-    if (isnan(v) || isnan(known)) snprintf(to, room, "-");
+static void number(char *to, size_t room, const char *format_, double v) {
+    if (isnan(v)) snprintf(to, room, "-");
     else snprintf(to, room, format_, v);
 }
 /* Nanoseconds of what times are printed in: milliseconds, or microseconds of small models. */
-static double unit_of(const struct kernel_rows *rows) { return rows->all < 1e6 ? 1e3 : 1e6; }
-static void print_row(struct arena *a, const struct kernel_rows *rows, const struct kernel_row *r) {
-    char calls[24], rate[24], bytes[24], best[24];
-    bool clocks = r->ns > 0;
-    number(calls, sizeof calls, r->calls, "%.0f", 0);
-    number(rate, sizeof rate, clocks ? 2 * r->products / r->ns : r->instructions / r->products,
-           clocks ? "%.1f" : "%.2f", r->products > 0 ? 0 : NAN);
-    number(bytes, sizeof bytes, clocks ? r->bytes / r->ns : r->bytes, clocks ? "%.1f" : "%.0f", 0);
-    number(best, sizeof best, 100 * r->at_best, "%.0f %%", 0);
-    if (clocks)
-        printf("%10.3f %5.1f %% %6s %7s %7s %6s", r->ns / unit_of(rows), 100 * r->ns / rows->all, calls, rate, bytes,
-               best);
-    else printf("%12.0f %5.1f %% %6s %7s %10s", r->instructions, 100 * r->instructions / rows->all, calls, rate, bytes);
-    printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, nodes_of(a, r));
+static double unit_of(const struct kernel_rows *rows) { return rows->run < 1e6 ? 1e3 : 1e6; }
+static void print_amount(const struct kernel_rows *rows, double v) {
+    if (rows->counted) printf("%12.0f %5.1f %%", v, 100 * v / rows->run);
+    else printf("%10.3f %5.1f %%", v / unit_of(rows), 100 * v / rows->run);
 }
-void per_kernel_print(struct arena *a, const struct kernel_rows *rows) {
-    bool clocks = rows->v.n && rows->v.v[0].ns > 0;
-    if (clocks)
+static void print_row(const struct kernel_rows *rows, const struct kernel_row *r) {
+    char calls[24], rate[24], bytes[24], best[24];
+    double products = r->products > 0 ? r->products : NAN;
+    number(calls, sizeof calls, "%.0f", r->calls);
+    number(rate, sizeof rate, rows->counted ? "%.2f" : "%.1f",
+           rows->counted ? r->instructions / products : 2 * products / r->ns);
+    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f", rows->counted ? r->bytes : r->bytes / r->ns);
+    number(best, sizeof best, "%.0f %%", 100 * r->at_best);
+    print_amount(rows, taken(r));
+    if (rows->counted) printf(" %6s %7s %10s", calls, rate, bytes);
+    else printf(" %6s %7s %7s %6s", calls, rate, bytes, best);
+    printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, r->nodes);
+}
+void per_kernel_print(const struct kernel_rows *rows) {
+    if (rows->counted) printf("%12s %7s %6s %7s %10s  kernel\n", "instructions", "share", "calls", "each", "bytes");
+    else
         printf("%10s %7s %6s %7s %7s %6s  kernel\n", unit_of(rows) < 1e6 ? "us" : "ms", "share", "calls", "Gop/s",
                "GB/s", "best");
-    else printf("%12s %7s %6s %7s %10s  kernel\n", "instructions", "share", "calls", "each", "bytes");
-    for (int k = 0; k < rows->v.n; k++) print_row(a, rows, &rows->v.v[k]);
+    for (int k = 0; k < rows->v.n; k++) print_row(rows, &rows->v.v[k]);
+    print_amount(rows, rows->run - rows->kernels);
+    printf("  outside of these%s\n", rows->counted ? ", also what they call" : "");
 }
 static json_t *known(double v) { return isnan(v) ? json_null() : json_real(v); }
-json_t *per_kernel_json(struct arena *a, const struct kernel_rows *rows) {
+json_t *per_kernel_json(const struct kernel_rows *rows) {
     json_t *list = json_array();
     for (int k = 0; k < rows->v.n; k++) {
         const struct kernel_row *r = &rows->v.v[k];
         json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "kernel", r->name, "problem", r->what, "nodes",
-                              nodes_of(a, r), "share", taken(r) / rows->all, "calls", known(r->calls), "products",
+                              r->nodes, "share", taken(r) / rows->run, "calls", known(r->calls), "products",
                               known(r->products), "bytes", known(r->bytes));
         if (r->target) json_object_set_new(o, "target", json_string(r->target));
         if (r->ns > 0) json_object_set_new(o, "median_ms", json_real(r->ns / 1e6));

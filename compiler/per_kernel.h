@@ -10,21 +10,23 @@ struct kernel_row {
     const struct proc *p;
     const char *name;   /* of the function */
     const char *what;   /* the problem's class */
+    const char *nodes;  /* the algorithm's title, and the nodes; of a text, some nodes that call it */
     const char *target; /* which variant's; NULL: there is one */
     const struct machine *m;
     double calls, ns;       /* ns: median of the runs; 0 where instructions are counted */
     double instructions;    /* 0 where there are clocks */
-    double products, bytes; /* multiply-adds, what parameters hold; NAN: sizes are known in the run alone */
+    double products, bytes; /* multiply-adds; what results hold, and is read at most; NAN: not known */
     double at_best;         /* of the time, what the machine's row allows at best; NAN: not known */
 };
 struct kernel_rows {
     VEC(struct kernel_row) v; /* the longest first */
-    double all;               /* nanoseconds or instructions of all */
+    bool counted;             /* instructions, by an emulator; else nanoseconds */
+    double run, kernels;      /* what a run takes, and its kernels */
 };
 /* Puts what the program needs besides into the folder, and says so in o. false: a diagnostic. */
 bool per_kernel_prepare(struct session *s, struct build_options *o);
-/* What the run left there: so many runs, those that warmed up first. dims: of the program's symbols. */
-bool per_kernel_read(struct session *s, int runs, int warmup, const int64_t *dims, struct kernel_rows *out);
-void per_kernel_print(struct arena *a, const struct kernel_rows *rows);
-json_t *per_kernel_json(struct arena *a, const struct kernel_rows *rows);
+/* What the runs left there, those that warmed up first; run: what one takes; dims: of the program's symbols. */
+bool per_kernel_read(struct session *s, int runs, int warmup, double run, const int64_t *dims, struct kernel_rows *out);
+void per_kernel_print(const struct kernel_rows *rows);
+json_t *per_kernel_json(const struct kernel_rows *rows);
 #endif

@@ -75,7 +75,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     bool stages = stages_problem(l->c, stmts, &l->external, &k);
     struct algorithm_query q = {
         l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, stored, l,
-        NULL};
+        NULL, &l->o->algorithms};
     if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;

@@ -27,7 +27,8 @@ struct algorithm_query {
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
     struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
     void *env;
-    const struct map *results; /* buffers that are read elsewhere; NULL: all are */
+    const struct map *results;             /* buffers that are read elsewhere; NULL: all are */
+    const struct algorithm_wishes *wishes; /* NULL: none */
 };
 /* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
 struct algorithm_part {
@@ -61,6 +62,7 @@ struct algorithm {
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */
+bool algorithm_left_out(const struct algorithm_wishes *w, const char *name);
 /* The cheapest row that fits, of those that the wishes for the node allow; one with other rounding errors must save a
  * tenth. why gets a line for each that was asked. */
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,

@@ -1,5 +1,6 @@
 /* Asks the rows, and builds what they rewrite into. See algorithm.h. */
 #include "lower/algorithm/algorithm.h"
+#include <math.h>
 #include <string.h>
 
 const struct algorithm *algorithm_named(const char *name) {
@@ -7,8 +8,8 @@ const struct algorithm *algorithm_named(const char *name) {
         if (!strcmp(r->name, name)) return r;
     return NULL;
 }
-static bool left_out(const struct algorithm_wishes *w, const char *name) {
-    for (int k = 0; k < w->noff; k++)
+bool algorithm_left_out(const struct algorithm_wishes *w, const char *name) {
+    for (int k = 0; w && k < w->noff; k++)
         if (!strcmp(w->off[k], name) || !strcmp(w->off[k], "all")) return true;
     return false;
 }
@@ -31,7 +32,7 @@ static const char *refusal(const struct algorithm_query *q, const struct algorit
     const char *why = row->refuses ? row->refuses(q, row) : NULL;
     if (why) return why;
     if (pin && row != pin) return "another one is asked for";
-    return !pin && row->refuses && left_out(w, row->name) ? "left out by an option" : NULL;
+    return !pin && row->refuses && algorithm_left_out(w, row->name) ? "left out by an option" : NULL;
 }
 /* What the row's cycles count as: errors are not worth a little time. */
 static double weighed(const struct algorithm *row, double cycles) { return row->bound ? cycles / 0.9 : cycles; }
@@ -57,20 +58,23 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
     return best;
 }
 
+/* What one of them does; its title and a line, "" if nothing. */
+static const char *go_beside(const struct algorithm_query *q, const struct algorithm_wishes *w,
+                             const struct algorithm *row, bool asked, struct text *why) {
+    bool out = !asked && algorithm_left_out(w, row->name);
+    struct algorithm_saving saved = row->beside(q, asked, !out);
+    if (!saved.places) return "";
+    text_printf(why, "  algorithm %s: ", row->name);
+    if (out) return text_add(why, "left out by an option\n"), "";
+    text_printf(why, "%s %.0f cycles\n    taken beside it\n", saved.cycles < 0 ? "adds" : "saves", fabs(saved.cycles));
+    return internf(q->c->names, "%s\n", row->title);
+}
 const char *algorithm_beside(const struct algorithm_query *q, const struct algorithm_wishes *w, const char *node,
                              struct text *why) {
     const struct algorithm *pin = pinned(w, node, true);
-    const char *titles = "";
-    for (const struct algorithm *r = algorithm_rows; r->name; r++) {
-        bool out = r != pin && left_out(w, r->name);
-        struct algorithm_saving saved = {0};
-        if (r->beside) saved = r->beside(q, r == pin, !out);
-        if (!saved.places) continue;
-        text_printf(why, "  algorithm %s: ", r->name);
-        if (out) text_add(why, "left out by an option\n");
-        else text_printf(why, "saves %.0f cycles\n    taken beside it\n", saved.cycles);
-        if (!out) titles = internf(q->c->names, "%s%s\n", titles, r->title);
-    }
+    const char *titles = pin ? go_beside(q, w, pin, true, why) : ""; /* before others take what it is asked for */
+    for (const struct algorithm *r = algorithm_rows; r->name; r++)
+        if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, w, r, false, why));
     return titles;
 }
 

@@ -43,9 +43,9 @@ static double sorting_runs(const struct machine *m, const struct sizes_of_topk *
     }
     return cycles + (m->gpu ? 2 * m->gpu->launch : 0);
 }
-static bool is_topk(const struct algorithm_query *q, const struct stmt *s) {
+static bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text) {
     return s->kind == S_CALL && s->u.call.callee->is_kernel_text &&
-           s->u.call.callee->name == internf(q->c->names, "topk_%s", dtype_name(s->u.call.bufs[0]->type));
+           s->u.call.callee->name == internf(q->c->names, "%s_%s", text, dtype_name(s->u.call.bufs[0]->type));
 }
 /* The sizes of the text for many threads. false: they may be too large for it. */
 static bool sizes_of_runs(const struct algorithm_query *q, const struct stmt *call, struct proc *text, expr *args) {
@@ -74,13 +74,15 @@ static void call_runs(const struct algorithm_query *q, struct stmt *call, struct
     call->u.call.bufs = bufs, call->u.call.nbufs = ALL_BUFS;
     call->u.call.args = arena_copy(&q->c->arena, args, ALL_SIZES * sizeof *args), call->u.call.nargs = ALL_SIZES;
 }
-/* An open size that has an upper bound, as what a NonZero finds, counts as that: short rows are done soon anyway. */
+/* An open size of which nothing typical is known counts as its upper bound, if it has one: short rows are done soon
+ * anyway. */
 static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const struct stmt *call) {
     double n[SIZES];
     for (int k = 0; k < SIZES; k++) {
         int64_t low, high;
         x_bounds(q->c, call->u.call.args[k], &low, &high);
-        n[k] = (double)(high < INT32_MAX ? high : x_typical(q->c, call->u.call.args[k], OPEN_SIZE));
+        int64_t said = x_reference(q->c, call->u.call.args[k]);
+        n[k] = (double)(said >= 0 ? said : high < INT32_MAX ? high : x_typical(q->c, call->u.call.args[k], OPEN_SIZE));
     }
     return (struct sizes_of_topk){n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
 }
@@ -91,7 +93,7 @@ static struct proc *text_of(const struct algorithm_query *q, const struct stmt *
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        if (!is_topk(q, s)) continue;
+        if (!calls_text(q, s, "topk")) continue;
         struct sizes_of_topk n = sizes_of(q, s);
         double direct = at_once(&n, n.rows, inserting(n.n, n.k)), heap = at_once(&n, n.rows, heaping(n.n, n.k));
         if (!asked && heap > 0.9 * direct) continue; /* it is more code */
@@ -103,10 +105,11 @@ struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked,
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        if (!is_topk(q, s)) continue;
+        if (!calls_text(q, s, "topk")) continue;
         struct sizes_of_topk n = sizes_of(q, s);
-        double one = fmin(inserting(n.n, n.k), heaping(n.n, n.k)), direct = at_once(&n, n.rows, one),
-               runs = sorting_runs(q->m, &n);
+        double one = inserting(n.n, n.k);
+        if (!algorithm_left_out(q->wishes, "heap")) one = fmin(one, heaping(n.n, n.k));
+        double direct = at_once(&n, n.rows, one), runs = sorting_runs(q->m, &n);
         if (!asked && 2 * runs > direct) continue; /* it takes more memory, and more code */
         struct proc *text = text_of(q, s, "topk_runs");
         expr args[ALL_SIZES];

@@ -246,15 +246,16 @@ struct inner {
     struct plan *u;
     const struct block *top;
     struct word_list found;
-    struct map seen, bad; /* names; of others, too, since steps are done to all loops of a name */
+    struct map seen, bad; /* names: those found, and those that another loop has, too, which is no such loop */
 };
 /* Of stores, and tests of which the step makes selects. */
 static bool are_neighbours(struct inner *q, const struct block *b, const struct var *v) {
     for (const struct stmt *s = b->first; s; s = s->next) {
         struct reading r = {.c = q->u->c, .lane = v};
-        if (s->kind == S_IF) x_visit(s->u.cond.cond, check_load, &r);
-        bool test = s->kind == S_IF && !r.bad && !s->u.cond.other.first && are_neighbours(q, &s->u.cond.then, v);
-        if (!test && (s->kind != S_STORE || !fits(&r, s))) return false;
+        if (s->kind == S_STORE && fits(&r, s)) continue;
+        if (s->kind != S_IF || !test_as_select(r.c, s)) return false;
+        x_visit(s->u.cond.cond, check_load, &r);
+        if (r.bad || !fits(&r, s->u.cond.then.first)) return false;
     }
     return true;
 }

@@ -175,6 +175,10 @@ enum step_effect { STEP_REFUSED, STEP_EXACT, STEP_REASSOCIATES };
 
 /* One step; stages that are left are lowered to nests first. On success its text is appended to p->steps. */
 bool step_do(struct ctx *c, struct proc *p, const struct step *s);
+/* The store of `if cond: b[i] = v`, where v reads b[i], as b[i] = select(cond, v, b[i]), which stores what was there
+ * where cond is false: what `kind vector` makes of a test that differs between lanes. NULL: it is no such test, what
+ * would be computed for nothing may fault, or others may store the cell. */
+struct stmt *test_as_select(struct ctx *c, const struct stmt *test);
 bool step_apply(struct ctx *c, struct proc *p, const char *line);
 enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line); /* the same, and says which it was */
 /* All steps of a text, stops at the first refused one. */

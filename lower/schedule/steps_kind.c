@@ -42,23 +42,33 @@ bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
 /* ---- tests that differ between lanes */
 static bool is_other(void *env, expr e) { return e != env; }
 static bool is_part(expr whole, expr e) { return !x_visit(whole, is_other, (void *)(uintptr_t)e); }
-/* No fault where cond is false: what checks an index is a part of cond, too, and nothing is divided by what may be 0.
- */
+/* No fault where cond is false: what checks an index is done by its first condition, too, and nothing is divided by
+ * what may be 0. That loads lie inside is proved of what comes out. */
 static bool cannot_fault(void *env, expr e) {
     bool divides = (e->op == X_DIV || e->op == X_MOD) && !dtype_is_float(e->type) && e->arg[1]->op != X_CONST;
     return !divides && (e->op != X_GUARD || is_part(env, e));
 }
-/* The store of `if cond: b[i] = v`, where v reads b[i], as b[i] = select(cond, v, b[i]), which stores what was there
- * where cond is false. NULL: it is none, or what would be computed for nothing may fault. */
-static struct stmt *as_select(struct step_run *s, const struct stmt *test) {
+/* Turns of a loop around the test may store the cell, as a text says that no two of them do: what was there is stored
+ * by all of them, then. A buffer of each turn's own is another one. */
+static bool is_shared(const struct stmt *test, const struct buf *b) {
+    for (const struct block *in = test->in; in->owner; in = in->owner->in) {
+        for (const struct stmt *s = in->first; s; s = s->next)
+            if (s->kind == S_ALLOC && s->u.alloc.buf == b) return false;
+        if (in->owner->kind == S_FOR && in->owner->u.loop.assumed) return true;
+    }
+    return false;
+}
+struct stmt *test_as_select(struct ctx *c, const struct stmt *test) {
     struct stmt *t = test->u.cond.then.first;
     if (!t || t->next || t->kind != S_STORE || t->u.store.op != RED_NONE || test->u.cond.other.first) return NULL;
-    expr old = x_load(s->c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL), value = t->u.store.value;
-    expr cond = test->u.cond.cond;
-    if (!is_part(value, old) || !x_visit(value, cannot_fault, (void *)(uintptr_t)cond)) return NULL;
+    expr old = x_load(c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL), value = t->u.store.value;
+    expr cond = test->u.cond.cond, first = cond;
+    while (first->op == X_AND) first = first->arg[0]; /* what follows is not always computed */
+    if (!is_part(value, old) || !x_visit(value, cannot_fault, (void *)(uintptr_t)first)) return NULL;
+    if (is_shared(test, t->u.store.buf)) return NULL;
     bool keeps = value->op == X_SELECT && value->arg[2] == old; /* itself where a test fails: that of both, then */
-    if (keeps) cond = x_and(s->c, cond, value->arg[0]), value = value->arg[1];
-    return s_store(s->c, t->u.store.buf, t->u.store.idx, t->u.store.n, RED_NONE, x_select(s->c, cond, value, old));
+    if (keeps) cond = x_and(c, cond, value->arg[0]), value = value->arg[1];
+    return s_store(c, t->u.store.buf, t->u.store.idx, t->u.store.n, RED_NONE, x_select(c, cond, value, old));
 }
 /* Those inside of the loop that can be. */
 static void select_in_lanes(struct step_run *s, struct stmt *loop) {
@@ -66,7 +76,7 @@ static void select_in_lanes(struct step_run *s, struct stmt *loop) {
     stmts_below(s, &loop->u.loop.body, &all);
     for (int k = all.n; k-- > 0;) { /* inner ones first */
         if (all.v[k]->kind != S_IF || !x_uses_var(s->c, all.v[k]->u.cond.cond, loop->u.loop.var)) continue;
-        struct stmt *t = as_select(s, all.v[k]);
+        struct stmt *t = test_as_select(s->c, all.v[k]);
         if (!t) continue;
         stmt_insert_before(all.v[k], t);
         stmt_remove(all.v[k]);

@@ -33,7 +33,7 @@ const struct step_row step_rows[STEP_KIND_COUNT + 1] = {
     {"kind", STEP_KIND,
      {{"serial|parallel|vector|unroll|gpu.block.x|..|gpu.thread.z", FIELD_KIND, AT(kind.kind), 1, NULL, 0}, WORDS("LOOP ..", kind.loops, 1)},
      false, apply_kind,
-     "How the loops are run. In vectors, a test that differs between lanes becomes a select where it guards a change of a cell."},
+     "How the loops are run. In vectors, a test that differs between lanes becomes a select where what it guards stores a cell from that cell's own value."},
     {"grain", STEP_GRAIN,
      {WORD("LOOP", grain.loop), NUMBER("N", grain.n)},
      false, apply_grain,

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-void timed_run(void);
-void timed_begin(void);
-void timed_end(int kernel);
+void io_clock_run(void);
+void io_clock_begin(void);
+void io_clock_end(int kernel);
 
 struct timed_call {
     int kernel;
@@ -72,9 +72,9 @@ static void prepare(void) {
     }
     atexit(print_calls);
 }
-void timed_run(void) {
+void io_clock_run(void) {
     if (!calls) prepare();
     add_call(-1, 0);
 }
-void timed_begin(void) { begun = now(); }
-void timed_end(int kernel) { add_call(kernel, now() - begun); }
+void io_clock_begin(void) { begun = now(); }
+void io_clock_end(int kernel) { add_call(kernel, now() - begun); }

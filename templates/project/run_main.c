@@ -110,9 +110,9 @@ static void io_mark_end(void) { io_mark = 2; }
 static void (*volatile io_begin)(void) = io_mark_begin;
 static void (*volatile io_end)(void) = io_mark_end;
 #ifdef IO_TIMED
-void timed_run(void); /* with clocks around kernels: a run begins */
+void io_clock_run(void); /* with clocks around kernels: a run begins */
 #else
-#define timed_run() ((void)0)
+#define io_clock_run() ((void)0)
 #endif
 
 int main(int argc, char **argv) {
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
         return 4;
     }
     for (int run = -warmup; run < (runs > 0 ? runs : 1) && status == NN_OK; run++) {
-        timed_run();
+        io_clock_run();
         const double start = io_seconds();
         io_begin();
         status = io_run_once(&s);

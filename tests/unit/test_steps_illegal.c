@@ -154,6 +154,17 @@ Test(illegal, vector_loop_whose_lanes_differ) {
     parse("proc at(x: f32[8] in, t: f32[8] in, k: i32[] in, y: f32[8] inout)\n  for i<8\n    if x[i] > 0.0\n"
           "      y[i] = y[i] + t[guard(toidx(k[]), 8)]\n");
     refused("kind vector i", "a test inside of `i` differs between lanes");
+    parse("proc f(x: f32[16] in, t: f32[8] in, k: i32[] in, y: f32[16] inout)\n"
+          "  for i<16\n"
+          "    if x[i] > 0.0 and t[guard(toidx(k[]), 8)] > 0.0\n"
+          "      y[i] = y[i] + t[guard(toidx(k[]), 8)]\n");
+    refused("kind vector i", "a test inside of `i` differs between lanes");
+    parse("proc f(own: i32[16] in, y: i32[16] inout)\n"
+          "  for p<4 independent assumed\n"
+          "    for i<16\n"
+          "      if own[i] == i32(idx(p))\n"
+          "        y[i] = y[i] + 1i32\n");
+    refused("kind vector i", "a test inside of `i` differs between lanes");
     parse("proc by(x: i32[8] in, y: i32[8] inout)\n  for i<8\n    if x[i] != 0i32\n      y[i] = y[i] / x[i]\n");
     refused("kind vector i", "a test inside of `i` differs between lanes");
 }
