@@ -89,7 +89,7 @@ static double cells_in_call(struct sizes_of_call *q, const struct var *const *v,
     return cells;
 }
 static double products_in_call(struct sizes_of_call *q, const struct problem *k) {
-    double products = k ? 0 : NAN;
+    double products = k && k->cls != PROBLEM_TEXT ? 0 : NAN;
     for (int n = 0; k && n < k->stages.n; n++) {
         const struct stmt *s = k->stages.v[n];
         if (!sums_products(s->u.stage.op, s->u.stage.value)) continue;
