@@ -20,10 +20,6 @@ struct bench {
     char checksum[17];          /* of the outputs' bytes */
     struct kernel_rows kernels; /* with --per-kernel */
 };
-static int by_time(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 static int by_count(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -133,7 +129,7 @@ static bool measure(struct bench *b, const char *exe) {
         session_blame_inputs(s);
         return false;
     }
-    qsort(b->times, (size_t)b->runs, sizeof *b->times, by_time);
+    qsort(b->times, (size_t)b->runs, sizeof *b->times, harness_by_time);
     if (b->instructions) qsort(b->instructions, (size_t)b->runs, sizeof *b->instructions, by_count);
     double run = b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
     if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, run, b->dims, &b->kernels)) return false;

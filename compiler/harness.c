@@ -15,6 +15,11 @@
 
 enum { HEAD_BYTES = 16, MAX_RANK = 32, OTHER_VARIANT = 4 };
 
+int harness_by_time(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 static void put_u32(struct text *t, uint32_t v) {
     unsigned char b[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
                           (unsigned char)(v >> 24)};

@@ -111,13 +111,13 @@ static double cells_of_stages(struct sizes_of_call *q, const struct problem *k) 
 /* Results, and of operands what is read at most. What loops read that were never stages is not known: of moves, as much
  * as they write. */
 static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
-    double in = 0, out = 0;
+    double in = 0, out = 0, most = p && p->stages.n ? cells_of_stages(q, p) : INFINITY;
     for (int k = 0; k < q->p->params.n; k++) {
         const struct buf *b = q->p->params.v[k].buf;
         bool result = q->p->params.v[k].dir != DIR_IN;
         double cells = 1;
         for (int d = 0; d < b->nd; d++) cells *= size_in_call(q, b->dims[d]);
-        if (!result && p && p->stages.n) cells = fmin(cells, cells_of_stages(q, p));
+        if (!result && most < INFINITY) cells = fmin(cells, most);
         *(result ? &out : &in) += cells * dtype_bytes(b->type);
     }
     if (!p || p->cls == PROBLEM_TEXT) return NAN;
@@ -174,18 +174,18 @@ static const char *subject_of(struct arena *a, const char *comment) {
     return comment ? arena_printf(a, "%.*s", (int)strcspn(comment, ".:\n"), comment) : "";
 }
 /* Calls in loops count as the mean of all that there are. */
-static void describe(struct session *s, struct program *v, const int64_t *dims, struct kernel_row *r,
+static void describe(struct session *s, struct program *v, const int64_t *dims, struct kernel_row *r, bool counted,
                      double cycles_per_ns) {
     struct call_sum q = {
         .a = &s->c->arena, .of = {r->p, NULL, s->w->program, dims}, .problem = r->p->problem, .nodes = ""};
     walk(&v->m->entry->body, add_site, &q);
-    if (r->instructions > 0) r->calls = calls_outside_of_loops(v->m->entry, r->p, q.sites);
+    if (counted) r->calls = calls_outside_of_loops(v->m->entry, r->p, q.sites);
     double times = q.sites > 0 ? r->calls / q.sites : 0;
     r->products = q.products * times, r->bytes = q.bytes * times;
     r->what = q.problem ? problem_class_name(q.problem->cls) : "loops";
     enum dtype sum = q.problem && q.problem->sum ? q.problem->sum->u.stage.buf->type : F32;
-    double threads = proc_is_parallel(r->p) ? v->o->threads : 1, ns = r->ns * cycles_per_ns * threads;
-    r->at_best = ns > 0 ? cycles_at_best(r->m, sum, r->products, r->bytes) / ns : NAN;
+    double threads = proc_is_parallel(r->p) ? v->o->threads : 1, cycles = r->taken * cycles_per_ns * threads;
+    r->at_best = cycles > 0 ? cycles_at_best(r->m, sum, r->products, r->bytes) / cycles : NAN;
     r->nodes = !r->p->is_kernel_text ? lines_of(q.a, r->p->comment)
                : *q.nodes            ? q.nodes
                                      : subject_of(q.a, r->p->comment);
@@ -208,9 +208,13 @@ static bool unreadable(struct session *s, const char *file) {
     diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s, which the compiled model left, is incomplete", file);
     return false;
 }
-static int by_number(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+/* A file of the folder; NULL after a diagnostic. */
+static char *text_left(struct session *s, const char *file) {
+    struct mapped_file f = {0};
+    if (!file_map(&s->c->diags, format(s->c, "%s/%s", s->w->folder, file), &f)) return NULL;
+    char *text = arena_printf(&s->c->arena, "%.*s", (int)f.size, (const char *)f.bytes);
+    file_unmap(&f);
+    return text;
 }
 struct calls {
     int *kernel;
@@ -218,12 +222,10 @@ struct calls {
     int64_t n;
 };
 static bool read_calls(struct session *s, int nkernels, struct calls *out) {
-    struct mapped_file f = {0};
-    if (!file_map(&s->c->diags, format(s->c, "%s/calls.txt", s->w->folder), &f)) return false;
-    char *text = arena_printf(&s->c->arena, "%.*s", (int)f.size, (const char *)f.bytes), *at = text;
+    char *at = text_left(s, "calls.txt");
     int64_t lines = 0;
-    for (size_t k = 0; k < f.size; k++) lines += text[k] == '\n';
-    file_unmap(&f);
+    if (!at) return false;
+    for (const char *end = at; (end = strchr(end, '\n')); end++) lines++;
     out->kernel = NEWN(&s->c->arena, int, lines + 1), out->ns = NEWN(&s->c->arena, double, lines + 1);
     out->cycles_per_ns = strtod(at, &at), out->empty = strtod(at, &at);
     for (; out->n + 1 < lines; out->n++) {
@@ -246,8 +248,8 @@ static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_r
         out->v.v[all.kernel[k]].calls += 1.0 / runs;
     }
     for (int k = 0; k < out->v.n; k++) {
-        qsort(sums + (int64_t)k * runs, (size_t)runs, sizeof *sums, by_number);
-        out->v.v[k].ns = sums[(int64_t)k * runs + runs / 2];
+        qsort(sums + (int64_t)k * runs, (size_t)runs, sizeof *sums, harness_by_time);
+        out->v.v[k].taken = sums[(int64_t)k * runs + runs / 2];
     }
     *cycles_per_ns = all.cycles_per_ns;
     return true;
@@ -259,22 +261,19 @@ static bool is_of(const char *function, const char *name) {
     return !strncmp(function, name, n) && strchr(" _.", function[n]);
 }
 static bool read_functions(struct session *s, struct kernel_rows *out) {
-    struct mapped_file f = {0};
-    if (!file_map(&s->c->diags, format(s->c, "%s/" PER_KERNEL_FUNCTIONS, s->w->folder), &f)) return false;
-    const char *at = arena_printf(&s->c->arena, "%.*s", (int)f.size, (const char *)f.bytes);
-    file_unmap(&f);
+    const char *at = text_left(s, PER_KERNEL_FUNCTIONS);
+    if (!at) return false;
     for (size_t n; *at; at += n + (at[n] == '\n')) {
         n = strcspn(at, "\n");
         const char *blank = memchr(at, ' ', n);
         if (!blank) return unreadable(s, PER_KERNEL_FUNCTIONS);
         for (int k = 0; k < out->v.n; k++)
-            if (is_of(at, out->v.v[k].name)) out->v.v[k].instructions += strtod(blank, NULL);
+            if (is_of(at, out->v.v[k].name)) out->v.v[k].taken += strtod(blank, NULL);
     }
     return true;
 }
-static double taken(const struct kernel_row *r) { return r->ns + r->instructions; }
 static int longest_first(const void *a, const void *b) {
-    double x = taken(a), y = taken(b);
+    double x = ((const struct kernel_row *)a)->taken, y = ((const struct kernel_row *)b)->taken;
     return (x < y) - (x > y);
 }
 bool per_kernel_read(struct session *s, int runs, int warmup, double run, const int64_t *dims,
@@ -286,13 +285,13 @@ bool per_kernel_read(struct session *s, int runs, int warmup, double run, const 
     if (!(out->counted ? read_functions(s, out) : read_clocks(s, runs, warmup, out, &cycles_per_ns))) return false;
     for (int n = 0, k = 0; n < p->nall; n++)
         for (int end = k + p->all[n]->m->procs.n; k < end; k++)
-            describe(s, p->all[n], dims, &out->v.v[k], cycles_per_ns);
+            describe(s, p->all[n], dims, &out->v.v[k], out->counted, cycles_per_ns);
     int kept = 0;
     for (int k = 0; k < out->v.n; k++)
-        if (taken(&out->v.v[k]) > 0) out->v.v[kept++] = out->v.v[k];
+        if (out->v.v[k].taken > 0) out->v.v[kept++] = out->v.v[k];
     out->v.n = kept;
     if (kept) qsort(out->v.v, (size_t)kept, sizeof *out->v.v, longest_first);
-    for (int k = 0; k < kept; k++) out->kernels += taken(&out->v.v[k]);
+    for (int k = 0; k < kept; k++) out->kernels += out->v.v[k].taken;
     out->run = fmax(run, out->kernels); /* a sum of medians */
     return true;
 }
@@ -313,10 +312,10 @@ static void print_row(const struct kernel_rows *rows, const struct kernel_row *r
     double products = r->products > 0 ? r->products : NAN;
     number(calls, sizeof calls, "%.0f", r->calls);
     number(rate, sizeof rate, rows->counted ? "%.2f" : "%.1f",
-           rows->counted ? r->instructions / products : 2 * products / r->ns);
-    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f", rows->counted ? r->bytes : r->bytes / r->ns);
+           rows->counted ? r->taken / products : 2 * products / r->taken);
+    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f", rows->counted ? r->bytes : r->bytes / r->taken);
     number(best, sizeof best, "%.0f %%", 100 * r->at_best);
-    print_amount(rows, taken(r));
+    print_amount(rows, r->taken);
     if (rows->counted) printf(" %6s %7s %10s", calls, rate, bytes);
     else printf(" %6s %7s %7s %6s", calls, rate, bytes, best);
     printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, r->nodes);
@@ -336,12 +335,15 @@ json_t *per_kernel_json(const struct kernel_rows *rows) {
     for (int k = 0; k < rows->v.n; k++) {
         const struct kernel_row *r = &rows->v.v[k];
         json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "kernel", r->name, "problem", r->what, "nodes",
-                              r->nodes, "share", taken(r) / rows->run, "calls", known(r->calls), "products",
+                              r->nodes, "share", r->taken / rows->run, "calls", known(r->calls), "products",
                               known(r->products), "bytes", known(r->bytes));
         if (r->target) json_object_set_new(o, "target", json_string(r->target));
-        if (r->ns > 0) json_object_set_new(o, "median_ms", json_real(r->ns / 1e6));
-        else json_object_set_new(o, "instructions", json_integer((json_int_t)r->instructions));
-        if (r->ns > 0) json_object_set_new(o, "best", known(r->at_best));
+        if (rows->counted) {
+            json_object_set_new(o, "instructions", json_integer((json_int_t)r->taken));
+        } else {
+            json_object_set_new(o, "median_ms", json_real(r->taken / 1e6));
+            json_object_set_new(o, "best", known(r->at_best));
+        }
         json_array_append_new(list, o);
     }
     return list;

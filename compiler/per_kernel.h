@@ -13,8 +13,7 @@ struct kernel_row {
     const char *nodes;  /* the algorithm's title, and the nodes; of a text, some nodes that call it */
     const char *target; /* which variant's; NULL: there is one */
     const struct machine *m;
-    double calls, ns;       /* ns: median of the runs; 0 where instructions are counted */
-    double instructions;    /* 0 where there are clocks */
+    double calls, taken;    /* taken: nanoseconds, the median of the runs; or instructions, of the last one */
     double products, bytes; /* multiply-adds; what results hold, and is read at most; NAN: not known */
     double at_best;         /* of the time, what the machine's row allows at best; NAN: not known */
 };

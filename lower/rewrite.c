@@ -40,7 +40,7 @@ static bool outline_beside(struct lowering *l, const struct algorithm_query *of,
     struct text why = {0};
     const char *nodes = l->nodes, *before = l->why;
     q.stmts = stmts, q.k = NULL, q.results = &l->external;
-    const char *titles = algorithm_beside(&q, &l->o->algorithms, node, &why);
+    const char *titles = algorithm_beside(&q, node, &why);
     if (*titles) l->nodes = internf(l->c->names, "%s%s", titles, nodes ? nodes : "");
     if (why.s) l->why = internf(l->c->names, "%s%s", before ? before : "", why.s);
     say_of_texts(l, stmts);
@@ -77,7 +77,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
         l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, stored, l,
         NULL, &l->o->algorithms};
     if (!stages) return outline_beside(l, &q, stmts, node, name);
-    const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
+    const struct algorithm *row = algorithm_choose(&q, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
     text_free(&why);
     if (row->rewrite) row->rewrite(&q, row, &r);

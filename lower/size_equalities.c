@@ -6,7 +6,6 @@
 bool size_is_fixed(struct sizes *z, expr e) {
     return !x_has(e, XF_LOAD | XF_VAR | XF_GUARD | XF_TOIDX | XF_POISON) && !x_uses_any(e, &z->made);
 }
-static bool not_this(void *env, expr e) { return e != env; }
 static expr renamed(void *env, expr e) { return map_get(&((struct sizes *)env)->by, PKEY(e)); }
 /* A size computed from symbols that have another name by now is found by its new form. */
 static expr known(struct sizes *z, expr e) {
@@ -42,7 +41,7 @@ static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
     struct ctx *c = z->c;
     int64_t lo, hi, least, most;
     expr rest = x_sub(c, diff, x_muli(c, s, coef));
-    if (coef == INT64_MIN || !x_visit(rest, not_this, (void *)s)) return false;
+    if (coef == INT64_MIN || x_is_part(rest, s)) return false;
     expr e = x_muli(c, rest, -1);
     if (coef < 0) e = rest, coef = -coef;
     if (coef != 1 && !x_is(x_bin(c, X_MOD, e, x_int(c, coef)), 0)) return false;

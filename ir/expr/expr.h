@@ -267,6 +267,7 @@ expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
 bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env);
 /* The same for the nodes that hold one of `what` (enum x_holds), and for the loads. */
 bool x_visit_with(expr e, unsigned what, bool (*fn)(void *env, expr e), void *env);
+bool x_is_part(expr whole, expr e); /* is e one of those nodes? */
 void x_each_load(expr e, void (*fn)(void *env, expr load), void *env);
 int x_count(expr e, int most); /* its distinct nodes; `most` when they are more */
 

@@ -139,6 +139,8 @@ bool x_visit_with(expr e, unsigned what, bool (*fn)(void *env, expr e), void *en
     return r;
 }
 bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env) { return x_visit_with(e, EVERY_NODE, fn, env); }
+static bool is_other(void *env, expr e) { return e != env; }
+bool x_is_part(expr whole, expr e) { return !x_visit(whole, is_other, (void *)(uintptr_t)e); }
 struct load_visitor {
     void (*fn)(void *env, expr load);
     void *env;

@@ -27,8 +27,8 @@ struct algorithm_query {
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
     struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
     void *env;
-    const struct map *results;             /* buffers that are read elsewhere; NULL: all are */
-    const struct algorithm_wishes *wishes; /* NULL: none */
+    const struct map *results; /* buffers that are read elsewhere; NULL: all are */
+    const struct algorithm_wishes *wishes;
 };
 /* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
 struct algorithm_part {
@@ -65,13 +65,11 @@ const struct algorithm *algorithm_named(const char *name); /* NULL: there is non
 bool algorithm_left_out(const struct algorithm_wishes *w, const char *name);
 /* The cheapest row that fits, of those that the wishes for the node allow; one with other rounding errors must save a
  * tenth. why gets a line for each that was asked. */
-const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
-                                         const char *node, struct text *why);
+const struct algorithm *algorithm_choose(const struct algorithm_query *q, const char *node, struct text *why);
 
 /* The rows that go beside others, where they are cheaper or asked for, do it with the stages that became a kernel's;
  * why gets a line for each. Which did: their titles, each a line; "" if none. */
-const char *algorithm_beside(const struct algorithm_query *q, const struct algorithm_wishes *w, const char *node,
-                             struct text *why);
+const char *algorithm_beside(const struct algorithm_query *q, const char *node, struct text *why);
 
 /* ---- for rows */
 void algorithm_part(const struct algorithm_query *q, struct rewriting *out, const char *what);

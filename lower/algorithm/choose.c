@@ -9,7 +9,7 @@ const struct algorithm *algorithm_named(const char *name) {
     return NULL;
 }
 bool algorithm_left_out(const struct algorithm_wishes *w, const char *name) {
-    for (int k = 0; w && k < w->noff; k++)
+    for (int k = 0; k < w->noff; k++)
         if (!strcmp(w->off[k], name) || !strcmp(w->off[k], "all")) return true;
     return false;
 }
@@ -27,23 +27,21 @@ static const struct algorithm *pinned(const struct algorithm_wishes *w, const ch
     return all;
 }
 /* Why the row is not taken, whatever it costs; NULL: it may be. */
-static const char *refusal(const struct algorithm_query *q, const struct algorithm *row,
-                           const struct algorithm_wishes *w, const struct algorithm *pin) {
+static const char *refusal(const struct algorithm_query *q, const struct algorithm *row, const struct algorithm *pin) {
     const char *why = row->refuses ? row->refuses(q, row) : NULL;
     if (why) return why;
     if (pin && row != pin) return "another one is asked for";
-    return !pin && row->refuses && algorithm_left_out(w, row->name) ? "left out by an option" : NULL;
+    return !pin && row->refuses && algorithm_left_out(q->wishes, row->name) ? "left out by an option" : NULL;
 }
 /* What the row's cycles count as: errors are not worth a little time. */
 static double weighed(const struct algorithm *row, double cycles) { return row->bound ? cycles / 0.9 : cycles; }
-const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
-                                         const char *node, struct text *why) {
-    const struct algorithm *best = algorithm_rows, *pin = pinned(w, node, false);
+const struct algorithm *algorithm_choose(const struct algorithm_query *q, const char *node, struct text *why) {
+    const struct algorithm *best = algorithm_rows, *pin = pinned(q->wishes, node, false);
     double least = 0, fewest = 0, taken = 0;
     bool asked = false;
     for (const struct algorithm *r = algorithm_rows; r->name; r++) {
         if (r->beside) continue;
-        const char *no = refusal(q, r, w, pin);
+        const char *no = refusal(q, r, pin);
         if (no && !*no) continue;
         double cycles = no ? 0 : r->cycles(q, r);
         asked |= r != algorithm_rows;
@@ -59,9 +57,9 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
 }
 
 /* What one of them does; its title and a line, "" if nothing. */
-static const char *go_beside(const struct algorithm_query *q, const struct algorithm_wishes *w,
-                             const struct algorithm *row, bool asked, struct text *why) {
-    bool out = !asked && algorithm_left_out(w, row->name);
+static const char *go_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                             struct text *why) {
+    bool out = !asked && algorithm_left_out(q->wishes, row->name);
     struct algorithm_saving saved = row->beside(q, asked, !out);
     if (!saved.places) return "";
     text_printf(why, "  algorithm %s: ", row->name);
@@ -69,12 +67,11 @@ static const char *go_beside(const struct algorithm_query *q, const struct algor
     text_printf(why, "%s %.0f cycles\n    taken beside it\n", saved.cycles < 0 ? "adds" : "saves", fabs(saved.cycles));
     return internf(q->c->names, "%s\n", row->title);
 }
-const char *algorithm_beside(const struct algorithm_query *q, const struct algorithm_wishes *w, const char *node,
-                             struct text *why) {
-    const struct algorithm *pin = pinned(w, node, true);
-    const char *titles = pin ? go_beside(q, w, pin, true, why) : ""; /* before others take what it is asked for */
+const char *algorithm_beside(const struct algorithm_query *q, const char *node, struct text *why) {
+    const struct algorithm *pin = pinned(q->wishes, node, true);
+    const char *titles = pin ? go_beside(q, pin, true, why) : ""; /* before others take what it is asked for */
     for (const struct algorithm *r = algorithm_rows; r->name; r++)
-        if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, w, r, false, why));
+        if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, r, false, why));
     return titles;
 }
 

@@ -40,13 +40,11 @@ bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
     return true;
 }
 /* ---- tests that differ between lanes */
-static bool is_other(void *env, expr e) { return e != env; }
-static bool is_part(expr whole, expr e) { return !x_visit(whole, is_other, (void *)(uintptr_t)e); }
 /* No fault where cond is false: what checks an index is done by its first condition, too, and nothing is divided by
  * what may be 0. That loads lie inside is proved of what comes out. */
 static bool cannot_fault(void *env, expr e) {
     bool divides = (e->op == X_DIV || e->op == X_MOD) && !dtype_is_float(e->type) && e->arg[1]->op != X_CONST;
-    return !divides && (e->op != X_GUARD || is_part(env, e));
+    return !divides && (e->op != X_GUARD || x_is_part(env, e));
 }
 /* Turns of a loop around the test may store the cell, as a text says that no two of them do: what was there is stored
  * by all of them, then. A buffer of each turn's own is another one. */
@@ -64,7 +62,7 @@ struct stmt *test_as_select(struct ctx *c, const struct stmt *test) {
     expr old = x_load(c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL), value = t->u.store.value;
     expr cond = test->u.cond.cond, first = cond;
     while (first->op == X_AND) first = first->arg[0]; /* what follows is not always computed */
-    if (!is_part(value, old) || !x_visit(value, cannot_fault, (void *)(uintptr_t)first)) return NULL;
+    if (!x_is_part(value, old) || !x_visit(value, cannot_fault, (void *)(uintptr_t)first)) return NULL;
     if (is_shared(test, t->u.store.buf)) return NULL;
     bool keeps = value->op == X_SELECT && value->arg[2] == old; /* itself where a test fails: that of both, then */
     if (keeps) cond = x_and(c, cond, value->arg[0]), value = value->arg[1];
