@@ -159,7 +159,7 @@ void c_function(struct text *out, struct ctx *c, const struct proc *p, const str
     describe(out, f, p);
     text_printf(out, "%s {\n", head.s);
     c_unused(out, f);
-    text_add(out, body.s ? body.s : "");
+    text_add(out, c_holding(f, body.s));
     text_add(out, "}\n");
     text_free(&head), text_free(&body), text_free(&outlined), text_free(&tables);
 }

@@ -1,6 +1,7 @@
 /* Instructions as C: the text of their row with operands in its holes. Used by c_stmt.c for what the pass
  * `instructions` left because the target has the row. */
 #include "codegen/c_int.h"
+#include "ir/loop/tile_nest.h"
 #include "lower/passes/passes.h"
 #include <string.h>
 
@@ -33,33 +34,62 @@ static const char *operand(struct fe *f, const struct stmt *s, int k) {
     return lanes > 1 ? format(f->c, "(*(%s *)(%s))", c_memory_type(f->o, b->type, lanes), c_address(f, &pl))
                      : c_cell(f, &pl);
 }
+/* {sizes}: what a product of tiles goes over, cells from one to the next in bytes; sums that are no loop have one step.
+ */
+static const char *times(struct fe *f, expr e, const struct buf *b) {
+    return c_text(f, b ? x_muli(f->c, e, dtype_bytes(b->type)) : e, true);
+}
+static const char *tile_sizes(struct fe *f, const struct stmt *s) {
+    const struct buf *c = s->u.instr.holes[0].buf, *a = s->u.instr.holes[1].buf, *b = s->u.instr.holes[2].buf;
+    const char *n = "", *in_a = "", *in_b = "";
+    struct tile_nest t;
+    if (!tile_nest_of(f->c, s, &t)) BUG("%s is no product of tiles", s->u.instr.row->name);
+    for (int k = 0; k < TILE_STEPS; k++) {
+        const struct tile_step *step = k < t.n ? &t.steps[k] : NULL;
+        const char *comma = k ? ", " : "";
+        n = format(f->c, "%s%s%s", n, comma, step ? times(f, step->n, NULL) : "1");
+        in_a = format(f->c, "%s%s%s", in_a, comma, step ? times(f, step->a, a) : "0");
+        in_b = format(f->c, "%s%s%s", in_b, comma, step ? times(f, step->b, b) : "0");
+    }
+    return format(f->c, "{%s, %s, %s, %s, %s, %s, {%s}, {%s}, {%s}}", times(f, t.rows, NULL), times(f, t.vectors, NULL),
+                  times(f, t.c_row, c), times(f, t.c_vector, c), times(f, t.a_row, a), times(f, t.b_vector, b), n, in_a,
+                  in_b);
+}
+/* What a hole named so, of n characters, is; NULL: there is none. */
+static const char *hole_text(struct fe *f, const struct stmt *s, const char *name, size_t n) {
+    static const char sizes[] = "sizes";
+    bool address = *name == '&';
+    if (n == strlen(sizes) && !memcmp(name, sizes, n)) return tile_sizes(f, s);
+    name += address, n -= address;
+    for (int k = 0; k < s->u.instr.n; k++) {
+        const struct instr_operand *h = &s->u.instr.holes[k];
+        if (strlen(h->hole) != n || memcmp(h->hole, name, n) != 0) continue;
+        if (!address) return operand(f, s, k);
+        struct place pl = c_place_at(f, h->buf, c_instr_place(f, s, k));
+        return c_address(f, &pl);
+    }
+    return NULL;
+}
 void c_print_instr(struct fe *f, const struct stmt *s) {
     const struct instr_row *row = emit_instr(f->o, s->u.instr.row->name);
     struct text t = {0};
     for (const char *p = row->c; *p;) {
-        bool address = p[0] == '{' && p[1] == '&';
-        const char *name = p + 1 + address, *end = *p == '{' ? strchr(p, '}') : NULL;
-        int k = 0;
-        while (end && k < s->u.instr.n &&
-               (strlen(s->u.instr.holes[k].hole) != (size_t)(end - name) ||
-                strncmp(s->u.instr.holes[k].hole, name, (size_t)(end - name))))
-            k++;
-        if (!end || k == s->u.instr.n) {
-            text_char(&t, *p++);
-            continue;
-        }
-        if (address) {
-            struct place pl = c_place_at(f, s->u.instr.holes[k].buf, c_instr_place(f, s, k));
-            text_add(&t, c_address(f, &pl));
-        } else {
-            text_add(&t, operand(f, s, k));
-        }
-        p = end + 1;
+        const char *end = *p == '{' ? strchr(p, '}') : NULL;
+        const char *in_hole = end ? hole_text(f, s, p + 1, (size_t)(end - p - 1)) : NULL;
+        if (in_hole) text_add(&t, in_hole), p = end + 1;
+        else text_char(&t, *p++);
     }
     text_char(&t, ';');
     if (f->run->pass == 2) c_put(f, t.s);
     text_free(&t);
     c_use_instr(f->o, row);
+    if (row->begin) f->held = row;
     for (int k = 0; k < s->u.instr.n; k++)
         if (stores_to(&s->u.instr.body, s->u.instr.holes[k].buf)) c_forget(f, s->u.instr.holes[k].buf);
+}
+/* Instructions that leave something in registers of their own from one to the next hold it while their function runs.
+ */
+const char *c_holding(struct fe *f, const char *body) {
+    if (!f->held) return body ? body : "";
+    return format(f->c, "    %s;\n%s    %s;\n", f->held->begin, body, f->held->end);
 }

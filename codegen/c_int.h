@@ -114,6 +114,8 @@ struct fe {
     struct map dep[MAX_LANES_LOG + 1];          /* expr -> does it depend on the lane */
     struct map safe;                            /* expr -> harmless to compute when not asked for */
     struct run *run;
+    const struct instr_row
+        *held;              /* an instruction of the function being printed that has a text for its begin and end */
     struct sym_name **args; /* of the IR function being printed (X_ARG) */
     int arg_lanes;
     const char *idx;        /* C type of indices */
@@ -201,6 +203,7 @@ struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a 
 int c_instr_lanes(const struct stmt *s, const char *hole);
 expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand k lies in what the thread has */
 void c_print_instr(struct fe *f, const struct stmt *s);
+const char *c_holding(struct fe *f, const char *body); /* the inside of a function, with what it holds */
 
 /* ---- c_regs.c */
 void c_find_registers(struct fe *f);

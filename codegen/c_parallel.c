@@ -40,10 +40,11 @@ static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
 static const char *loop_text(struct fe *f, const struct stmt *s, struct name_list *from, const char *begin,
                              const char *end) {
     const struct var *outer = f->loop, *tile = f->tile;
+    const struct instr_row *held = f->held;
     struct text body = {0}, *was = f->out;
     struct name_list *was_captures = f->captures;
     int depth = f->depth;
-    f->captures = from, f->out = &body, f->depth = 1, f->level++;
+    f->captures = from, f->out = &body, f->depth = 1, f->level++, f->held = NULL;
     const char *n = c_declare_var(f, s->u.loop.var);
     c_line(f, "for (%s %s = %s; %s < %s; %s++) {", f->idx, n, begin, n, end, n);
     f->depth++;
@@ -52,8 +53,8 @@ static const char *loop_text(struct fe *f, const struct stmt *s, struct name_lis
     f->loop = outer, f->tile = tile;
     f->depth--;
     c_put(f, "}");
-    f->captures = was_captures, f->out = was, f->depth = depth, f->level--;
-    const char *text = format(f->c, "%s", body.s);
+    const char *text = format(f->c, "%s", c_holding(f, body.s));
+    f->captures = was_captures, f->out = was, f->depth = depth, f->level--, f->held = held;
     text_free(&body);
     return text;
 }
@@ -101,14 +102,16 @@ void c_print_parallel(struct fe *f, const struct stmt *s) {
 }
 void c_print_outlined(struct fe *f, const struct stmt *s) {
     struct name_list from = {0}, *was_captures = f->captures;
+    const struct instr_row *held = f->held;
     struct text body = {0}, *was = f->out;
     int depth = f->depth;
-    f->captures = &from, f->out = &body, f->depth = 1, f->level++;
+    f->captures = &from, f->out = &body, f->depth = 1, f->level++, f->held = NULL;
     c_body(f, s);
-    f->captures = was_captures, f->out = was, f->depth = depth, f->level--;
+    const char *inside = c_holding(f, body.s);
+    f->captures = was_captures, f->out = was, f->depth = depth, f->level--, f->held = held;
     const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, c_loop_name(s->u.loop.var)));
     text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", emit_gnu(f->o) ? "__attribute__((noinline)) " : "",
-                name, from.n ? list_of(f, &from, as_param) : "void", body.s ? body.s : "");
+                name, from.n ? list_of(f, &from, as_param) : "void", inside);
     text_free(&body);
     c_line(f, "%s(%s);", name, list_of(f, &from, as_value));
 }

@@ -4,6 +4,7 @@
  * rows (ir/loop/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better
  * text are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude_int.h"
+#include "codegen/project.h"
 #include "lower/passes/passes.h"
 #include <string.h>
 
@@ -105,9 +106,25 @@ const char *prelude_name(const struct emit_options *o, const char *what, enum dt
                      : internf(in, "nn_%s_%s", what, dtype_name(t));
 }
 
+/* INSTR in a template is the row's name; the template is C as it stands, and formatted as such. */
+static void use_template(struct emit_uses *u, const char *path, const char *instr) {
+    static const char hole[] = "INSTR";
+    struct text file = {0}, t = {0};
+    template_text(&file, path, (const char *const[]){NULL});
+    const char *from = file.s, *at;
+    for (; (at = strstr(from, hole)); from = at + strlen(hole)) {
+        text_addn(&t, from, (size_t)(at - from));
+        text_add(&t, instr);
+    }
+    text_add(&t, from);
+    PUSH(&u->c->arena, &u->helpers, format(u->c, "%s", t.s));
+    text_free(&file), text_free(&t);
+}
 void c_use_instr(const struct emit_options *o, const struct instr_row *row) {
     o->uses->intrinsics = true;
     if (row->helper && prelude_first(o->uses, row->name)) PUSH(&o->uses->c->arena, &o->uses->helpers, row->helper);
+    if (row->files[0] && prelude_first(o->uses, row->files[0])) use_template(o->uses, row->files[0], row->name);
+    if (row->files[1] && prelude_first(o->uses, row->name)) use_template(o->uses, row->files[1], row->name);
 }
 
 /* ---- operations */

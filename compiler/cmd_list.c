@@ -58,9 +58,10 @@ static bool is_native(const struct target *t) { return strcmp(t->name, target_na
 
 static json_t *instructions(const struct target *t) {
     json_t *list = json_array();
+    static const char *const scopes[] = {[SCOPE_LANE] = "lane", [SCOPE_WARP] = "warp", [SCOPE_TILE] = "tile"};
     for (const struct instr_row *const *r = t->instrs; r && *r; r++) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:i}", "name", (*r)->name, "scope",
-                              (*r)->scope == SCOPE_WARP ? "warp" : "lane", "body", (*r)->body, "bound", (*r)->bound);
+        json_t *o = json_pack("{s:s, s:s, s:s, s:i}", "name", (*r)->name, "scope", scopes[(*r)->scope], "body",
+                              (*r)->body, "bound", (*r)->bound);
         if ((*r)->within.hole)
             json_object_set_new(o, "within",
                                 json_pack("{s:s, s:I, s:I}", "operand", (*r)->within.hole, "least",

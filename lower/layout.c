@@ -20,7 +20,8 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
         v->type.rank > 5 || !x_is_int(v->type.dims[1], &channels))
         return 0;
     if (lanes < 2) return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all of them */
-    return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */
+    if (group > lanes && channels % group == 0) return group; /* what instructions of tiles take at a time */
+    return 2 * channels >= lanes ? lanes : 0;                 /* fewer: more than half of all lanes would be padding */
 }
 /* Not so what is flattened: rows of pixels go to products and concatenations, which want them plain. */
 static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {

@@ -11,24 +11,37 @@ struct feature {
 #if (defined __x86_64__ || defined __i386__) && defined __GNUC__
 #include <cpuid.h>
 #define CPU_ASKED 1
-enum { YMM = 0x6, ZMM = 0xe6 };
+enum { YMM = 0x6, ZMM = 0xe6, TILES = 0x60000 };
 static const struct feature features[] = {
     FEATURE("avx2", 7, 0, 1, 5, YMM),        FEATURE("fma", 1, 0, 2, 12, YMM),
     FEATURE("f16c", 1, 0, 2, 29, YMM),       FEATURE("avxvnni", 7, 1, 0, 4, YMM),
     FEATURE("avx512f", 7, 0, 1, 16, ZMM),    FEATURE("avx512dq", 7, 0, 1, 17, ZMM),
     FEATURE("avx512bw", 7, 0, 1, 30, ZMM),   FEATURE("avx512vl", 7, 0, 1, 31, ZMM),
-    FEATURE("avx512vnni", 7, 0, 2, 11, ZMM),
+    FEATURE("avx512vnni", 7, 0, 2, 11, ZMM), FEATURE("amxtile", 7, 0, 3, 24, TILES),
+    FEATURE("amxint8", 7, 0, 3, 25, TILES),
 };
 static unsigned cpuid(unsigned leaf, unsigned subleaf, unsigned word) {
     unsigned w[4] = {0, 0, 0, 0};
     if ((unsigned)__get_cpuid_max(0, NULL) >= leaf) __cpuid_count(leaf, subleaf, w[0], w[1], w[2], w[3]);
     return w[word];
 }
+/* Linux lets a process use the registers of tiles when it has asked: arch_prctl(ARCH_REQ_XCOMP_PERM, tile data), for
+ * all its threads. Other systems are not known to keep them. */
+static int may_use_tiles(void) {
+#if defined __linux__ && defined __x86_64__
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "0"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+    return result == 0;
+#else
+    return 0;
+#endif
+}
 static int has(const struct feature *f) {
     unsigned low, high;
     if (!(cpuid(1, 0, 2) >> 27 & 1)) return 0; /* without OSXSAVE nobody keeps the registers */
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (low & f->state) == f->state && (cpuid(f->leaf, f->subleaf, f->word) >> f->bit & 1);
+    return (low & f->state) == f->state && (cpuid(f->leaf, f->subleaf, f->word) >> f->bit & 1) &&
+           (f->state != TILES || may_use_tiles());
 }
 #elif defined __aarch64__ && defined __linux__
 #include <sys/auxv.h>

@@ -8,8 +8,10 @@ enum target_class { TC_CPU, TC_MCU, TC_GPU };
 enum emit_kind { EMIT_C_SCALAR, EMIT_C_VECTOR, EMIT_CUDA };
 
 /* Who runs an instruction: a thread alone, or the threads of a warp together. The body of the latter begins with a loop
- * over them, and its operands are fragments: registers of which each has a part, dims [threads, cells of each]. */
-enum instr_scope { SCOPE_LANE, SCOPE_WARP };
+ * over them, and its operands are fragments: registers of which each has a part, dims [threads, cells of each].
+ * SCOPE_TILE: a thread, for a product of matrices of any sizes, whose operands C, A and B are in memory
+ * (ir/loop/tile_nest.h). */
+enum instr_scope { SCOPE_LANE, SCOPE_WARP, SCOPE_TILE };
 
 /* An instruction: C text with holes and a reference body in loop IR. `tensorize` replaces a nest equal to the body. */
 struct instr_hole {
@@ -23,11 +25,17 @@ struct instr_row {
     const char *body;           /* loop IR text of one procedure whose params are the holes */
     struct instr_hole holes[6]; /* name NULL ends */
     const char *helper;         /* C function that the text calls; may be NULL */
-    const char
-        *c; /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address; NULL: not printable */
+    const char *files[2];       /* templates of such functions: for all rows that name it; INSTR is the row's name */
+    /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address, {sizes} an initialiser with the
+     * sizes of a product of tiles; NULL: not printable */
+    const char *c;
+    const char *begin, *end; /* of the function that has such instructions, as C text without `;`; may be NULL */
     /* Where machines leave open in which order they sum and how they round: by how many units of 2^-23 of what the body
      * gives on the operands' absolute values a result may differ from the body's. 0: it is the body's, bit for bit. */
     int bound;
+    struct {
+        int lanes, groups, side; /* of SCOPE_TILE: the extents of the last three loops */
+    } tile;
     /* The text is right where that operand's cells lie within these two; hole NULL: wherever they lie. */
     struct {
         const char *hole;

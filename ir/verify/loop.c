@@ -4,6 +4,7 @@
 #include "ir/base/die.h"
 #include "ir/loop/kinds.h"
 #include "ir/loop/target.h"
+#include "ir/loop/tile_nest.h"
 #include "ir/verify/loop_int.h"
 #include <stdlib.h>
 #include <string.h>
@@ -325,6 +326,15 @@ static void verify_warp_instr(struct verifier *v, const struct stmt *s) {
             refuse(v, "operand %s of %s is no fragment: registers, the threads their last dim but one",
                    s->u.instr.holes[k].hole, row->name);
 }
+/* V4b: what is printed of an instruction of tiles is read off its nest. */
+static void verify_tile_instr(struct verifier *v, const struct stmt *s) {
+    struct tile_nest t;
+    for (int k = 0; k < s->u.instr.n; k++)
+        if (s->u.instr.holes[k].buf->scope == SC_REG)
+            refuse(v, "operand %s of %s is in registers", s->u.instr.holes[k].hole, s->u.instr.row->name);
+    if (s->u.instr.row->holes[0].name && !tile_nest_of(v->c, s, &t))
+        refuse(v, "the body of %s is no product of tiles of its kind", s->u.instr.row->name);
+}
 static void verify_instr(struct verifier *v, struct stmt *s) {
     const struct instr_row *row = s->u.instr.row;
     if (!row) {
@@ -345,6 +355,7 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
     }
     if (!s->u.instr.body.first) refuse(v, "an instruction without a reference body");
     if (row->scope == SCOPE_WARP) verify_warp_instr(v, s);
+    if (row->scope == SCOPE_TILE) verify_tile_instr(v, s);
     bool was = v->in_instr;
     v->in_instr = true;
     verify_under(v, &s->u.instr.body, NULL, true, false);

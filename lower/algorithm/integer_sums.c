@@ -86,12 +86,6 @@ static const struct var *channel_of(const struct sums *q) {
         if (q->s->u.stage.red[k] == a->arg[1]->u.var) return q->s->u.stage.red[k];
     return NULL;
 }
-/* The first of the machine's that takes weights like these, with a as it is; else one that a is copied for. */
-static const struct micro_speed *micro_for(const struct sums *q, bool as_it_is) {
-    for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
-        if (m->micro->sum == I32 && multiplies(m->micro, q) && (!as_it_is || m->micro->a == q->a)) return m;
-    return NULL;
-}
 /* ---- how it is multiplied: as integers, as the machine's micro-kernel wants it, or in floats, which hold all whole
  * numbers up to EXACT */
 /* The sum of value, which reads b, for each cell of the result that has one of its own. */
@@ -200,6 +194,20 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
     if (channels) products *= (double)in_groups(channels, k) / (double)channels;
     return micro_cycles(q->at->m, s, products) + copy + cycles_of_weights(q, k->b);
 }
+/* The machine's micro-kernel that takes weights like these in the fewest cycles, with a as it is, or else in another
+ * type; NULL: there is none. *cycles: of all products, and of what they need. */
+static const struct micro_speed *micro_for(const struct sums *q, int64_t channels, double products, double cells,
+                                           double *cycles) {
+    const struct micro_speed *best = NULL;
+    *cycles = INFINITY;
+    for (int as_it_is = 1; as_it_is >= 0 && !best; as_it_is--)
+        for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++) {
+            if (m->micro->sum != I32 || !multiplies(m->micro, q) || (as_it_is && m->micro->a != q->a)) continue;
+            double now = cycles_with(q, m, channels, products, cells);
+            if (now < *cycles) *cycles = now, best = m;
+        }
+    return best;
+}
 /* How large a partial sum of this part may be. */
 static double largest_partial(const struct sums *q, const struct part *p, const struct tensor *whole) {
     struct ctx *c = q->c;
@@ -254,9 +262,8 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     const struct var *channel = channel_of(q);
     int64_t n = channel ? const_extent(channel) : 0;
     double products = products_of(q), cells = product_of(q->c, a->logical, a->nlogical);
-    const struct micro_speed *s = summed ? micro_for(q, true) : NULL;
-    if (!s && summed) s = micro_for(q, false);
-    double micro = s ? cycles_with(q, s, n, products, cells) : INFINITY, plain = INFINITY, floats = INFINITY;
+    double micro = INFINITY, plain = INFINITY, floats = INFINITY;
+    const struct micro_speed *s = summed ? micro_for(q, n, products, cells, &micro) : NULL;
     if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);
     if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1 || cycles_of_copy(q, F32, 1) == 0))
         floats = cycles_in_floats(q, products, summed ? cells : 0);

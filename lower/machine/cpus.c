@@ -65,6 +65,14 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
                                 avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
+                                /* a tile in 16 cycles, so a row of it in one */
+    amx_dots[] = {{&micro_tile_dpbusd, 52, 1},
+                  {&micro_tile_dpbssd, 52, 1},
+                  {&micro_tile_dpbuud, 52, 1},
+                  {&micro_tile_dpbsud, 52, 1},
+                  {&micro_vpdpbusd, 5, 2},
+                  {&micro_vpdpwssd, 5, 2},
+                  NO_MORE},
                                 neon_dots[] = {{&micro_smull_smlal_sadalp, 4, 0.6}, MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 a55_dots[] = {{&micro_sdot, 4, 1},
@@ -113,13 +121,15 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .whole_tile = 4};
 const struct machine machine_sse2 = {
     CPU, THREADS, X86_CACHES(256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate, .excess = true};
-#define AVX2   CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
-#define AVX512 CPU, THREADS, X86_CACHES(1 << 20), VECTOR(32, 512), .ops = fused
-#define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
+#define AVX2              CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
+#define AVX512_OF(second) CPU, THREADS, X86_CACHES(second), VECTOR(32, 512), .ops = fused
+#define AVX512            AVX512_OF(1 << 20)
+#define NEON              CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
 const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots};
+const struct machine machine_amx = {AVX512_OF(2 << 20), .name = "amx", .micros = amx_dots};
 const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
 const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};
 /* Its second level has 64 to 256 KB, and mostly half of that. What bytes cost is that of the others. */

@@ -63,7 +63,7 @@ struct machine {
     const struct gpu *gpu;   /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
-    machine_avx512vnni, machine_neon, machine_dotprod, machine_cortex_a55, machine_rv64, machine_cortex_m4,
+    machine_avx512vnni, machine_amx, machine_neon, machine_dotprod, machine_cortex_a55, machine_rv64, machine_cortex_m4,
     machine_cortex_m55, machine_nvidia, machine_orin;
 
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t); /* NULL: it has no such */

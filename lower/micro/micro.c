@@ -27,6 +27,13 @@ DOT(smlad_i8u8, I8, U8, 1, 4);
 DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
+/* Of tiles. */
+#define TILE(row, a, b) const struct micro micro_##row = {a, b, I32, 16, 16, 64, 4, 0, 0, #row}
+TILE(tile_dpbusd, U8, I8);
+TILE(tile_dpbssd, I8, I8);
+TILE(tile_dpbuud, U8, U8);
+TILE(tile_dpbsud, I8, U8);
+
 /* Of warps, named as their instructions, too. */
 const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16"};
 const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16"};

@@ -21,11 +21,14 @@ struct micro {
     int row, vector;
     const char *instr; /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
 };
+/* The sums are in registers of m0 rows, and go through memory to what follows. */
+static inline bool micro_has_tiles(const struct micro *micro) { return micro->m0 > 1; }
 /* What b's values must lie within besides, for the instruction to be right; false: no more than its type. */
 bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi);
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpdpwssd, micro_vpmaddwd, micro_vpmaddwd_x16;
+extern const struct micro micro_tile_dpbusd, micro_tile_dpbssd, micro_tile_dpbuud, micro_tile_dpbsud;
 extern const struct micro micro_sdot, micro_udot, micro_smull_smlal_sadalp, micro_smull_sadalp, micro_umull_uadalp,
     micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,

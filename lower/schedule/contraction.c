@@ -82,7 +82,7 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
 /* Blocks of the result are vectors. But those that do not lie in one group of channels take fewer lanes, or panels of
  * whole groups, which are stored in the pieces that groups and blocks leave of each other. */
 static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct param_layout *ly) {
-    if (ly->block != g->vector || naxes_of(g) < 2 || !try_lane(u, g, 1, g->across)) return false;
+    if (ly->block % g->vector || naxes_of(g) < 2 || !try_lane(u, g, 1, g->across)) return false;
     if (g->across) return g->lanes == g->vector && g->per % g->vector;
     g->blocked = true;
     g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
@@ -161,6 +161,7 @@ static bool choose_groups(struct plan *u, struct tiling *g, int64_t n) {
     int k0 = g->micro->k0;
     if (n < k0 || n % k0 || !lies_along(u, g->scalar, g->q->sum->u.stage.red[g->kred])) return false;
     g->kblock = n % (4 * k0) == 0 ? 4 * k0 : n % (2 * k0) == 0 ? 2 * k0 : k0;
+    if (micro_has_tiles(g->micro)) g->kblock = k0; /* all steps are one instruction's */
     return true;
 }
 static bool choose_sum(struct plan *u, struct tiling *g) {

@@ -128,7 +128,7 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (g->lone) lone_row(u, g);
     const char *at = row ? role.row_tiles : inner ? inner : role.panels;
     if (g->staged) step_compute_at(&u->s, role.tile, at, SC_STACK);
-    step_compute_at(&u->s, g->q->sum->u.stage.buf->base, at, SC_PARAM);
+    step_compute_at(&u->s, g->q->sum->u.stage.buf->base, at, micro_has_tiles(g->micro) ? SC_STACK : SC_PARAM);
     if (g->staged) staged_loops(u, g, row != NULL);
     if (g->lanes > 1)
         step_split(&u->s, g->staged ? tile_loop(u, g, g->lane) : role.panel_cell, g->lanes, role.out_vectors,
@@ -146,7 +146,8 @@ static void add_rows(struct plan *u, const struct tiling *g, struct word_list *t
  * instruction. */
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
-    if (g->beside || g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32))
+    if (g->beside || g->kred < 0 || micro_has_tiles(g->micro) || (g->lanes < 2 && g->micro->k0 == 1) ||
+        m->loads_ahead || !machine_op(m, X_FMA, F32))
         return 1;
     while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
@@ -199,13 +200,13 @@ static void prefetch_panel(struct plan *u, const struct tiling *g) {
 }
 static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
     struct word_list unrolled = {0};
-    bool vectors = g->lanes > 1;
+    bool vectors = g->lanes > 1, rows = !micro_has_tiles(g->micro); /* a tile's are many, and none is in a register */
     add_loops(&u->s, &unrolled,
-              LOOPS(steps > 1 ? role.unrolled : NULL, g->row >= 0 ? role.tile_row : NULL, beside_loop(u, g)));
-    if (g->staged) add_tile_rows(u, g, &unrolled);
+              LOOPS(steps > 1 ? role.unrolled : NULL, rows && g->row >= 0 ? role.tile_row : NULL, beside_loop(u, g)));
+    if (g->staged && rows) add_tile_rows(u, g, &unrolled);
     if (vectors) add_loops(&u->s, &unrolled, LOOPS(role.out_vectors, role.sum_vectors));
     else add_loops(&u->s, &unrolled, LOOPS(role.panel_cell, a_loop(u, g, g->lane)));
-    add_rows(u, g, &unrolled);
+    if (rows) add_rows(u, g, &unrolled);
     step_kind(&u->s, LK_UNROLL, unrolled);
     if (!vectors) return;
     step_kind(&u->s, g->scattered && !g->staged ? LK_UNROLL : LK_VECTOR, LOOPS(role.out_lane));

@@ -126,7 +126,7 @@ void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
 const char *no_blocks(struct plan *u, const struct buf *b) {
     const struct param_layout *ly = layout_of(u->p, u->l, b);
     if (lanes_of(u) < 2) return "there are no vectors";
-    return ly && ly->block == lanes_of(u) ? NULL : "the result has no blocks of channels";
+    return ly && ly->block && ly->block % lanes_of(u) == 0 ? NULL : "the result has no blocks of channels";
 }
 
 /* ---- one nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar */

@@ -1,11 +1,12 @@
 /* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text
  * whose parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand
- * is of the hole's type and its cells lie to each other as the hole's do. The nest stays inside the instruction as its
- * meaning. */
+ * is of the hole's type and its cells lie to each other as the hole's do; to an instruction of tiles a nest of any
+ * sizes that is of its kind (ir/loop/tile_nest.h). The nest stays inside the instruction as its meaning. */
+#include "ir/loop/tile_nest.h"
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-enum { MAX_HOLES = 6, MAX_LOOPS = 4 };
+enum { MAX_HOLES = 6, MAX_LOOPS = 5 };
 struct bound {
     struct buf *buf;
     expr off, cell; /* of the operand's first cell in buf; of the nest's cell behind it, as the body says it */
@@ -29,6 +30,10 @@ static bool bind(struct match *m, struct buf *param, const expr *at, struct buf 
     struct vars mine = {0};
     struct subst to_nest = {{.arena = &m->s->tmp}};
     if (h < 0 || buf->type != m->row->holes[h].type || !instr_holds(m->row, param->name, buf)) return false;
+    if (m->row->scope == SCOPE_TILE) { /* where its cells lie is asked when all operands are known */
+        m->holes[h] = (struct bound){buf, buf_offset(c, buf, idx), NULL};
+        return buf->scope != SC_REG;
+    }
     for (int k = 0; k < m->nest.n; k++) {
         const struct var *v = m->nest.v[k]->u.loop.var;
         PUSH(&m->s->tmp, &mine, v);
@@ -81,24 +86,39 @@ static bool in_place_ok(struct match *m, int out) {
     }
     return true;
 }
-static bool matches(struct match *m, struct stmt *loop) {
-    struct step_run *s = m->s;
-    m->nest = (struct stmts){0};
-    memset(m->holes, 0, sizeof m->holes);
-    chain_of(s, loop, &m->nest);
+/* The loops are those of the body. */
+static bool same_loops(const struct match *m) {
     if (m->nest.n != m->pattern.n) return false;
     for (int k = 0; k < m->nest.n; k++) {
         enum loop_kind of_body = m->pattern.v[k]->u.loop.kind;
         if (m->nest.v[k]->u.loop.var->extent != m->pattern.v[k]->u.loop.var->extent) return false;
         if (of_body != LK_SERIAL && m->nest.v[k]->u.loop.kind != of_body) return false; /* the threads of a warp */
     }
+    return true;
+}
+/* The operands, which are three buffers, lie as a product of tiles has them; then their first cells are known. */
+static bool is_tile_nest(struct match *m) {
+    struct bound *h = m->holes;
+    struct tile_nest t;
+    if (h[0].buf == h[1].buf || h[0].buf == h[2].buf || h[1].buf == h[2].buf) return false;
+    if (!find_tile_nest(m->s->c, m->row, m->nest.v, m->nest.n, h[0].off, h[1].off, h[2].off, &t)) return false;
+    h[0].off = t.c, h[1].off = t.a, h[2].off = t.b;
+    return true;
+}
+static bool matches(struct match *m, struct stmt *loop) {
+    struct step_run *s = m->s;
+    bool tiles = m->row->scope == SCOPE_TILE;
+    m->nest = (struct stmts){0};
+    memset(m->holes, 0, sizeof m->holes);
+    chain_of(s, loop, &m->nest);
+    if (!tiles && !same_loops(m)) return false;
     struct block *leaf = leaf_of(&m->nest);
     struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
     if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
     if (!bind(m, ps->u.store.buf, ps->u.store.idx, st->u.store.buf, st->u.store.idx) ||
         !unify(m, ps->u.store.value, st->u.store.value))
         return false;
-    return in_place_ok(m, hole_of(m, ps->u.store.buf));
+    return tiles ? is_tile_nest(m) : in_place_ok(m, hole_of(m, ps->u.store.buf));
 }
 static void replace(struct match *m, struct stmt *loop) {
     struct ctx *c = m->s->c;

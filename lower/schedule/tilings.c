@@ -88,12 +88,29 @@ static void add_blocked(struct plan *u, struct family *f, struct tiling g) {
     for (enum chunks way = CHUNKS_NONE; way <= CHUNKS_OUTSIDE; way++)
         if (choose_blocks(u, &g, way) && (g.chunk != best.chunk || g.outside != best.outside)) add_tiling(u, f, g);
 }
+/* Registers are tiles: two of rows by two of vectors at a time, for 2 or 4 vectors so that their rows are read less
+ * often and what follows has whole blocks. All steps of the sum are one instruction's. */
+static void add_tiles_of_registers(struct plan *u, struct family *f, struct tiling *g) {
+    int64_t cells = g->per ? g->per : g->N, vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
+    if (g->rest || (g->per && g->per % g->lanes)) return;
+    for (int nr = 1; nr <= 4; nr *= 2) {
+        if (nr > vectors || (g->per && vectors % nr)) continue;
+        set_tile(g, g->counted < 2 * g->micro->m0 ? g->counted : 2 * g->micro->m0, nr);
+        if (!choose_blocks(u, g, CHUNKS_NONE)) continue;
+        g->prefetch = g->prefetch && !g->often;
+        add_tiling(u, f, *g);
+    }
+}
 /* Of every number of vectors as many rows as fit, and the next smaller balanced numbers, until none collide. */
 static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
     enum { SIZES = 3 };
     if (g->vector == 1) {
         choose_scalar_tile(u, g);
         add_blocked(u, f, *g);
+        return;
+    }
+    if (micro_has_tiles(g->micro)) {
+        add_tiles_of_registers(u, f, g);
         return;
     }
     for (int nr = 1; nr <= u->m->panel_vectors; nr++) {
@@ -122,6 +139,7 @@ static const char *find_family(struct plan *u, struct family *f, struct tiling g
     const char *why = choose_axes(u, &g, across);
     if (why) return why;
     add_tiles(u, f, &g);
+    if (!f->tilings.n) return "what is summed or grouped is no multiple of its tiles";
     best_first(f);
     return NULL;
 }

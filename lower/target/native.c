@@ -2,13 +2,17 @@
 #include "lower/target/rows.h"
 
 #if defined __x86_64__ && defined __GNUC__
+#include <string.h>
+const char *nn_cpu_lacks(const char *needs, const char *without);
+#include "runtime_stub/nn_cpu.c" /* what the generated programs ask */
+
 const struct target *target_native(void) {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return __builtin_cpu_supports("avx512vnni") ? &nn_target_x86_avx512vnni : &nn_target_x86_avx512;
-    /* F16C, which compilers cannot all ask for, is older than AVX2 */
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &nn_target_x86_avx2 : &nn_target_x86_64;
+    static const struct target *const best_first[] = {&nn_target_x86_amx,    &nn_target_x86_avx512vnni,
+                                                      &nn_target_x86_avx512, &nn_target_x86_avxvnni,
+                                                      &nn_target_x86_avx2,   &nn_target_x86_64};
+    const struct target *const *t = best_first;
+    while ((*t)->needs && nn_cpu_lacks((*t)->needs, NULL)) t++;
+    return *t;
 }
 #elif defined __aarch64__ || (defined __riscv && __riscv_xlen == 64)
 /* The row of a cross compilation without its compiler and emulator. */

@@ -2,12 +2,22 @@
 #include "lower/target/rows.h"
 #include <string.h>
 
-const struct target *const nn_targets[] = {
-    &nn_target_c99,         &nn_target_x86_64,          &nn_target_x86_avx2,
-    &nn_target_x86_avxvnni, &nn_target_x86_avx512,      &nn_target_x86_avx512vnni,
-    &nn_target_aarch64,     &nn_target_aarch64_dotprod, &nn_target_cortex_a55,
-    &nn_target_riscv64,     &nn_target_cortex_m4,       &nn_target_cortex_m55,
-    &nn_target_cuda,        &nn_target_jetson,          NULL};
+const struct target *const nn_targets[] = {&nn_target_c99,
+                                           &nn_target_x86_64,
+                                           &nn_target_x86_avx2,
+                                           &nn_target_x86_avxvnni,
+                                           &nn_target_x86_avx512,
+                                           &nn_target_x86_avx512vnni,
+                                           &nn_target_x86_amx,
+                                           &nn_target_aarch64,
+                                           &nn_target_aarch64_dotprod,
+                                           &nn_target_cortex_a55,
+                                           &nn_target_riscv64,
+                                           &nn_target_cortex_m4,
+                                           &nn_target_cortex_m55,
+                                           &nn_target_cuda,
+                                           &nn_target_jetson,
+                                           NULL};
 
 const struct target *target_by_name(const char *name) {
     const struct target *native = target_native();

@@ -160,3 +160,12 @@ const struct target nn_target_x86_avx512vnni = {
     .attribute = AVX512_ATTRIBUTE ",avx512vnni",
     .instrs = nn_instrs_avx512vnni,
 };
+const struct target nn_target_x86_amx = {
+    AVX512,
+    .name = "x86-amx",
+    .machine = &machine_amx,
+    .help = "x86-avx512vnni with AMX (Sapphire Rapids and later): products of matrices of bytes",
+    .needs = AVX512_NEEDS " avx512vnni amxtile amxint8",
+    .attribute = AVX512_ATTRIBUTE ",avx512vnni,amx-tile,amx-int8",
+    .instrs = nn_instrs_amx,
+};

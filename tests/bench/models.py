@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Times compiled models against ONNX Runtime: both in one process, run by turns, one thread each, pinned to one CPU.
+"""Times compiled models against other runtimes: all in one process, run by turns, one thread each, pinned to one CPU.
 
-    models.py [--target T] [--runs N] [--seconds S] [--cpu N] [--json] [MODEL[:NAME=SIZE...] ...]
+    models.py [--peers P,...] [--target T] [--runs N] [--seconds S] [--cpu N] [--json] [MODEL[:NAME=SIZE...] ...]
 
 MODEL is an .onnx file or the name of a model that tests/models/prepare.py knows; NAME=SIZE fixes a symbolic dim (all
-others are 1). Prints the medians, and the median of the ratios of neighbouring runs with its quartiles: below 1 the
-compiled model is faster. Outputs are compared first: a difference above 1e-3 of the largest value is an error (the
-strict tolerances are those of tests/models). Without arguments: resnet50, mobilenet_v2 and bert_base:seq=128.
+others are 1). Peers are onnxruntime, openvino (in f32, where it would choose bf16 or fp16 by itself) and
+openvino-default, of which the last two need the Python package openvino. Prints the medians, and for each peer the
+median of the ratios of neighbouring runs with its quartiles: below 1 the compiled model is faster. Outputs are compared
+with ONNX Runtime's first: a difference above 1e-3 of the largest value is an error (the strict tolerances are those of
+tests/models). Without arguments: resnet50, mobilenet_v2 and bert_base:seq=128.
 """
 import argparse
 import ctypes
@@ -27,18 +29,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(ROOT, "tests", "models"))
 from modelset import prepared               # noqa: E402
-from run_models import host_target          # noqa: E402
 
 DEFAULT = ["resnet50", "mobilenet_v2", "bert_base:seq=128"]
 NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
          10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
 
 
-def best_target():
-    target = host_target()
-    if target != "c99":
-        return target
-    return "aarch64" if os.uname().machine == "aarch64" else "x86-64"
+def best_target(gcc2nn):
+    """The target of this machine, as the compiler knows it."""
+    targets = json.loads(run(gcc2nn, "list-targets", "--json"))
+    return next((t["name"] for t in targets if t["native"]), "c99")
 
 
 def session_of(path):
@@ -47,6 +47,46 @@ def session_of(path):
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+class OnnxRuntime:
+    name = "onnxruntime"
+
+    def __init__(self, path, _dims, inputs):
+        self.session, self.inputs = session_of(path), inputs
+
+    def run(self):
+        start = time.perf_counter()
+        self.session.run(None, self.inputs)
+        return time.perf_counter() - start
+
+
+class OpenVino:
+    """One stream of one thread; results are read where they are."""
+    name, precision = "openvino", {"INFERENCE_PRECISION_HINT": "f32"}
+
+    def __init__(self, path, _dims, inputs):
+        import openvino             # the other peer does without
+        core = openvino.Core()
+        model = core.read_model(path)
+        model.reshape({name: list(data.shape) for name, data in inputs.items()})
+        self.request = core.compile_model(model, "CPU", {
+            "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY",
+            **self.precision}).create_infer_request()
+        for name, data in inputs.items():
+            self.request.set_tensor(name, openvino.Tensor(data, shared_memory=True))
+
+    def run(self):
+        start = time.perf_counter()
+        self.request.infer()
+        return time.perf_counter() - start
+
+
+class OpenVinoDefault(OpenVino):
+    name, precision = "openvino-default", {}
+
+
+PEERS = {peer.name: peer for peer in (OnnxRuntime, OpenVino, OpenVinoDefault)}
 
 
 def run(*command, **more):
@@ -170,22 +210,40 @@ def difference(want, got):
     return worst
 
 
-def by_turns(one, other, args):
-    """The seconds of each, which are what the two functions return, run by turns."""
-    a, b = [], []
+def by_turns(runs, args):
+    """The seconds of each of the functions, which are what they return, run by turns."""
+    took = [[] for _ in runs]
     end = time.monotonic() + args.seconds
-    while len(a) < 3 or (len(a) < args.runs and time.monotonic() < end):
-        a.append(one())
-        b.append(other())
-    return a, b
+    while len(took[0]) < 3 or (len(took[0]) < args.runs and time.monotonic() < end):
+        for seconds, one in zip(took, runs):
+            seconds.append(one())
+    return took
+
+
+def quartiles(ratios):
+    """(first, median, third)"""
+    ratios = sorted(ratios)
+    return ratios[len(ratios) // 4], statistics.median(ratios), ratios[3 * len(ratios) // 4]
 
 
 def compared(a, b, called):
     """(median of the ratios b by a, what to print of both); called: b"""
-    ratios = sorted(y / x for x, y in zip(a, b))
-    n, middle = len(ratios), statistics.median(ratios)
+    low, middle, high = quartiles(y / x for x, y in zip(a, b))
     return middle, (f"{1e3 * statistics.median(a):.3f} ms, {called} {1e3 * statistics.median(b):.3f} ms, ratio {middle:.3f} "
-                    f"({ratios[n // 4]:.3f} .. {ratios[3 * n // 4]:.3f}, {n} pairs)")
+                    f"({low:.3f} .. {high:.3f}, {len(a)} pairs)")
+
+
+def peers_of(names, path, dims, inputs):
+    """The peers that run the model, and why the others do not."""
+    found, failed = [], {}
+    for name in names:
+        try:
+            peer = PEERS[name](path, dims, inputs)
+            peer.run()
+            found.append(peer)
+        except Exception as e:      # whatever a peer refuses a model with
+            failed[name] = str(e).strip().splitlines()[-1]
+    return found, failed
 
 
 def bench(spec, args):
@@ -205,25 +263,35 @@ def bench(spec, args):
         ours.run()
         error = difference(dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs))),
                            ours.outputs())
+        peers, failed = peers_of(args.peers, path, dims, inputs)
+        own, *others = by_turns([ours.run, *(p.run for p in peers)], args)
+    result = {"model": name, "target": args.target, "dims": dims, "runs": len(own), "ms": 1e3 * statistics.median(own),
+              "peers": {}, "failed": failed, "difference": error, "compile_s": ours.compile_seconds,
+              "cc_s": ours.cc_seconds}
+    for peer, took in zip(peers, others):
+        result["peers"][peer.name] = {"ms": 1e3 * statistics.median(took),
+                                      "ratio_quartiles": quartiles(x / y for x, y in zip(own, took))}
+    return result
 
-        def peer():
-            start = time.perf_counter()
-            session.run(None, inputs)
-            return time.perf_counter() - start
-        b, a = by_turns(peer, ours.run, args)
-    ratios = sorted(x / y for x, y in zip(a, b))
-    n = len(ratios)
-    return {"model": name, "target": args.target, "dims": dims, "runs": n,
-            "ms": 1e3 * statistics.median(a), "onnxruntime_ms": 1e3 * statistics.median(b),
-            "ratio": statistics.median(ratios), "ratio_quartiles": [ratios[n // 4], ratios[3 * n // 4]],
-            "difference": error, "compile_s": ours.compile_seconds, "cc_s": ours.cc_seconds}
+
+def told(result):
+    """A result as a line of text."""
+    wrong = not result["difference"] <= 1e-3
+    parts = [f"{result['model']} {result['target']}: {result['ms']:.3f} ms ({result['runs']} runs)"]
+    for peer, r in result["peers"].items():
+        low, middle, high = r["ratio_quartiles"]
+        parts.append(f"{peer} {r['ms']:.3f} ms, ratio {middle:.3f} ({low:.3f} .. {high:.3f})")
+    parts += [f"{peer} refuses ({why})" for peer, why in result["failed"].items()]
+    parts.append(f"outputs differ by {result['difference']:.1e}{' WRONG' if wrong else ''}, gcc2nn "
+                 f"{result['compile_s']:.1f} s, cc {result['cc_s']:.1f} s")
+    return ", ".join(parts)
 
 
 def options(text, default):
     """The command line; stays on one CPU from then on."""
     p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("models", nargs="*", default=default, metavar="MODEL[:NAME=SIZE,...]")
-    p.add_argument("--target", default=best_target(), help="default: the best that this machine runs")
+    p.add_argument("--target", help="default: this machine's")
     p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir/gcc2nn"))
     p.add_argument("--cc", default="gcc")
     p.add_argument("--opt", default="-O2", help="optimisation flags of the C compiler")
@@ -233,7 +301,13 @@ def options(text, default):
     p.add_argument("--keep", metavar="DIR", help="leave the generated code in DIR/NAME")
     p.add_argument("--reuse", action="store_true", help="with --keep: time what was built there before")
     p.add_argument("--json", action="store_true")
+    p.add_argument("--peers", default="onnxruntime", type=lambda text: text.split(","),
+                   help=f"of {', '.join(PEERS)} (default: onnxruntime)")
     args = p.parse_args()
+    args.target = args.target or best_target(args.gcc2nn)
+    for name in args.peers:
+        if name not in PEERS:
+            p.error(f"no peer '{name}'; there are {', '.join(PEERS)}")
     os.sched_setaffinity(0, {args.cpu})
     return args
 
@@ -246,11 +320,7 @@ def main():
         results.append(r)
         failed |= not r["difference"] <= 1e-3
         if not args.json:
-            low, high = r["ratio_quartiles"]
-            print(f"{r['model']} {r['target']}: {r['ms']:.2f} ms, onnxruntime {r['onnxruntime_ms']:.2f} ms, ratio "
-                  f"{r['ratio']:.3f} ({low:.3f} .. {high:.3f}, {r['runs']} pairs), outputs differ by "
-                  f"{r['difference']:.1e}{' WRONG' if not r['difference'] <= 1e-3 else ''}, gcc2nn "
-                  f"{r['compile_s']:.1f} s, cc {r['cc_s']:.1f} s", flush=True)
+            print(told(r), flush=True)
     if args.json:
         json.dump(results, sys.stdout, indent=1)
         print()

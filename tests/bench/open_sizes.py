@@ -65,7 +65,7 @@ def bench(spec, args, folder):
     what = opening(form[0])
     fixed.run(), opened.run()
     error = models.difference(fixed.outputs(), opened.outputs())
-    middle, told = models.compared(*models.by_turns(fixed.run, opened.run, args), "open")
+    middle, told = models.compared(*models.by_turns([fixed.run, opened.run], args), "open")
     verdict = "WRONG" if not error <= EQUAL else "TOO SLOW" if middle > LIMITS[what] else "ok"
     return middle, verdict != "ok", (
         f"{spec} {args.target}: {told}, {what} open: {verdict}, at most {LIMITS[what]}; outputs differ by {error:.1e}")

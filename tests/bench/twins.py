@@ -52,7 +52,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="nn-twins-") as folder:
             (model, twin), difference = pair(name, args, folder)
             model.run(), twin.run()
-            a, b = models.by_turns(model.run, twin.run, args)
+            a, b = models.by_turns([model.run, twin.run], args)
             error = difference()
         middle, told = models.compared(a, b, "twin")
         failed |= middle > MOST or not error <= 1e-3

@@ -17,7 +17,7 @@ BYTES = [np.uint8, np.int8]
 
 class Products(Maker):
     any_point = True    # no point of a product changes the order of its sum
-    targets = ["x86-avx512vnni", "x86-avx512vnni", "x86-avx512", "x86-avx2", "x86-avxvnni", "x86-64", "c99", "aarch64",
+    targets = ["x86-avx512vnni", "x86-avx512vnni", "x86-amx", "x86-amx", "x86-avx512", "x86-avx2", "x86-avxvnni", "x86-64", "c99", "aarch64",
                "aarch64-dotprod", "cortex-a55", "riscv64", "cortex-m4", "cortex-m55", "cuda", "cuda", "jetson"]
 
     def __init__(self, seed):
@@ -33,7 +33,7 @@ class Products(Maker):
 
     # ---- sizes
     def channels(self):
-        return self.r.choice([1, 2, 3, 4, 5, 8, 13, 16, 17, 31, 32, 33, 48, self.r.randint(1, 70)])
+        return self.r.choice([1, 2, 3, 4, 5, 8, 13, 16, 17, 31, 32, 33, 48, 64, 64, 128, self.r.randint(1, 70)])
 
     def grouped(self, c):
         """Groups of c channels, and channels of the result: both any that go."""

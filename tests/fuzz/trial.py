@@ -30,7 +30,8 @@ from nodes import sources                   # noqa: E402
 from run_models import cpu_flags, host_target, saturates          # noqa: E402
 BFLOAT16 = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
 NEEDS = {"c99": set(), "x86-64": set(), "x86-avx2": {"avx2", "fma", "f16c"}, "x86-avxvnni": {"avx_vnni"},  # to be run here
-         "x86-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "x86-avx512vnni": {"avx512_vnni", "avx512vl"}}
+         "x86-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "x86-avx512vnni": {"avx512_vnni", "avx512vl"},
+         "x86-amx": {"avx512_vnni", "amx_int8"}}
 AARCH64 = ("aarch64-linux-gnu-gcc -static", "qemu-aarch64")
 CROSS = {"aarch64": AARCH64, "aarch64-dotprod": AARCH64, "cortex-a55": AARCH64,    # compiler, what runs it
          "riscv64": ("riscv64-linux-gnu-gcc -static", "qemu-riscv64")}

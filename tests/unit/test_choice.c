@@ -88,6 +88,23 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
     says(choices("x86-64", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[");
 }
+/* Tiles take 64 channels at a time, in each combination of signs; of few channels most of a tile would be zeros. */
+Test(choice, bytes_are_multiplied_in_tiles_where_channels_fill_them) {
+    static const char form[] = "const %%s: f32[] = splat 0.5\nconst %%z: %s[] = splat 7\nconst %%v: %s[] = splat 0\n"
+                               "const %%w: %s[128,64,3,3] = splat 3\n";
+    const char *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[3,3], pads=[1,1,1,1]}",
+               *few = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %v: i8[] = splat 0\n"
+                      "const %w: i8[64,3,3,3] = splat 3\n",
+               *of_types[][3] = {{"u8", "i8", "tile_dpbusd"}, {"i8", "i8", "tile_dpbssd"}};
+    for (int k = 0; k < 2; k++) {
+        char consts[sizeof form + 8], x[40], want[80];
+        snprintf(consts, sizeof consts, form, of_types[k][0], of_types[k][1], of_types[k][1]);
+        snprintf(x, sizeof x, "%%x: %s[1,64,28,28]", of_types[k][0]);
+        snprintf(want, sizeof want, "contraction: %s, lanes 16 along n0, staged, tile 28 x 2 of s1", of_types[k][2]);
+        says(choices("x86-amx", consts, x, nodes), want);
+    }
+    says(choices("x86-amx", few, "%x: u8[1,3,28,28]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
+}
 /* Weights of unsigned bytes without their zero point need 16 bits. */
 Test(choice, weights_that_are_no_bytes_are_summed_in_pairs) {
     const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %i: i8[] = splat 7\n"
