@@ -51,9 +51,9 @@ static const char *tile_sizes(struct fe *f, const struct stmt *s) {
         in_a = format(f->c, "%s%s%s", in_a, comma, step ? times(f, step->a, a) : "0");
         in_b = format(f->c, "%s%s%s", in_b, comma, step ? times(f, step->b, b) : "0");
     }
-    return format(f->c, "{%s, %s, %s, %s, %s, %s, {%s}, {%s}, {%s}}", times(f, t.rows, NULL), times(f, t.vectors, NULL),
-                  times(f, t.c_row, c), times(f, t.c_vector, c), times(f, t.a_row, a), times(f, t.b_vector, b), n, in_a,
-                  in_b);
+    return format(f->c, "{%s, %s, %d, %s, %s, %s, %s, {%s}, {%s}, {%s}}", times(f, t.rows, NULL),
+                  times(f, t.vectors, NULL), t.groups, times(f, t.c_row, c), times(f, t.c_vector, c),
+                  times(f, t.a_row, a), times(f, t.b_vector, b), n, in_a, in_b);
 }
 /* What a hole named so, of n characters, is; NULL: there is none. */
 static const char *hole_text(struct fe *f, const struct stmt *s, const char *name, size_t n) {

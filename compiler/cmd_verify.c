@@ -6,6 +6,8 @@
 #include "compiler/import/tensor_io.h"
 #include "compiler/referee.h"
 #include "compiler/result_precision.h"
+#include "ir/loop/target.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,9 +17,22 @@ struct verification {
     struct tensor *const *outputs;
     struct question q;
     bool *compared;     /* of each output: with something */
+    bool open_sums;     /* the machine's instructions sum in an order of their own */
     const char *target; /* of the variant; NULL: there is one */
     json_t *list;
 };
+static bool find_open_sums(void *env, struct stmt *s) {
+    bool *found = env;
+    *found |= s->kind == S_INSTR && s->u.instr.row->scope == SCOPE_TILE && s->u.instr.row->bound;
+    return !*found;
+}
+static bool has_open_sums(const struct module *m) {
+    bool found = false;
+    for (int k = 0; k < m->procs.n; k++) walk(&m->procs.v[k]->body, find_open_sums, &found);
+    return found;
+}
+/* To the bit? What two ways of summing may differ in is rounded to steps of the precision before long. */
+static bool is_exact(const struct verification *v, const struct referee *with) { return with->exact && !v->open_sums; }
 static const char *output_name(const struct verification *v, int k) {
     return diag_quote(&v->s->c->arena, v->p->outs.v[k].buf->name);
 }
@@ -29,6 +44,7 @@ static struct tolerance tolerance_of(const struct verification *v, int k) {
     if (o->steps_given && dtype_is_int(t)) step = 1;
     bool computed = v->s->u.g && k < v->s->u.g->top->results.n && dtype_is_float(t);
     double usual = computed ? usual_rtol_of_result(v->s->c, v->s->u.g, k) : usual_rtol(t);
+    if (dtype_is_float(t)) usual = fmax(usual, usual_rtol(o->precision));
     return (struct tolerance){.rtol = o->rtol_given ? o->rtol : usual,
                               .atol = o->atol,
                               .step = step,
@@ -37,13 +53,13 @@ static struct tolerance tolerance_of(const struct verification *v, int k) {
 static void note(struct verification *v, int k, const struct referee *with, bool same, const struct deviation *found) {
     json_t *o = json_pack("{s:o, s:s, s:b}", "name", json_name(&v->s->c->arena, v->p->outs.v[k].buf->name), "with",
                           with->key, "same", same);
-    if (same && !with->exact) {
+    if (same && !is_exact(v, with)) {
         json_object_set_new(o, "error", json_real(found->relative));
         json_object_set_new(o, "absolute", json_real(found->absolute));
     }
     if (v->target) json_object_set_new(o, "target", json_string(v->target));
     struct tolerance t = tolerance_of(v, k);
-    if (!with->exact && t.step > 0) {
+    if (!is_exact(v, with) && t.step > 0) {
         json_t *counted = json_array();
         for (int i = 0; i < STEPS_COUNTED; i++) json_array_append_new(counted, json_integer(found->counted[i]));
         json_object_set_new(o, "step", json_real(t.step));
@@ -54,7 +70,7 @@ static void note(struct verification *v, int k, const struct referee *with, bool
 static bool compare(struct verification *v, int k, const struct referee *with, const struct tensor *got,
                     const struct tensor *want, struct deviation *found, struct text *why) {
     struct tolerance t = tolerance_of(v, k);
-    bool same = with->exact ? same_bits(got, want, why) : within_tolerance(got, want, &t, found, why);
+    bool same = is_exact(v, with) ? same_bits(got, want, why) : within_tolerance(got, want, &t, found, why);
     v->compared[k] = true;
     note(v, k, with, same, found);
     return same;
@@ -69,7 +85,7 @@ static void compare_output(struct verification *v, int k, const struct referee *
              with->possessive, why.s ? why.s : "");
     } else if (!v->s->o->json) {
         printf("output %d, %s: as %s", k, output_name(v, k), with->possessive);
-        if (with->exact) printf(", bit for bit\n");
+        if (is_exact(v, with)) printf(", bit for bit\n");
         else {
             steps_text(&found, &steps);
             printf(", error %.3g (%.3g of the greatest magnitude)%s%s\n", found.absolute, found.relative,
@@ -99,7 +115,7 @@ static void compare_nodes(struct verification *v, const struct referee *with, st
     if (!all) diag(&v->s->c->diags, DIAG_ERROR, E_ENV, "%s has no value for any result of a node", with->name);
     if (v->s->o->json || !all) return;
     printf("%d of %d results of nodes: as %s, ", same, all, with->possessive);
-    if (with->exact) printf("bit for bit");
+    if (is_exact(v, with)) printf("bit for bit");
     else printf("error at most %.3g of the greatest magnitude", worst);
     if (all < n) printf("; it has no value for %d more", n - all);
     printf("\n");
@@ -199,6 +215,7 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
                              .outputs = outputs,
                              .q = {s, &h, inputs},
                              .compared = NEWN(&s->c->arena, bool, n + 1),
+                             .open_sums = has_open_sums(s->w->program->m),
                              .target = several ? s->targets[k]->name : NULL,
                              .list = list};
     ask_all(&v);

@@ -88,6 +88,7 @@ bool read_lower_options(struct compilation *u, struct lower_options *lo) {
                                  .no_fuse = u->o->no_fuse,
                                  .no_schedule = u->o->no_schedule,
                                  .no_excess = u->o->no_excess,
+                                 .precision = u->o->precision,
                                  .threads = u->o->threads,
                                  .algorithms = u->o->algorithms};
     return pins_exist(u) && read_choices(u, lo);

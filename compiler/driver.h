@@ -17,6 +17,7 @@ struct compile_options {
     const struct target *target;   /* NULL: c99 */
     bool no_fuse, no_schedule;     /* one kernel per node; kernels as plain loops */
     bool no_excess;                /* 16-bit floats are rounded by each operator on every machine */
+    enum dtype precision;          /* F16, BF16: of what products of f32 multiply; NONE: f32 */
     bool c99_strict;               /* the program is printed as scalar C99 */
     int threads;                   /* that kernels are made for; 0: 1 */
     bool verify_each;              /* after every pass; else, of those that make what is printed, after the last */

@@ -212,9 +212,6 @@ static bool parse_rtol(struct options *o, const char *value, struct text *proble
 static bool parse_atol(struct options *o, const char *value, struct text *problem) {
     return parse_error(value, &o->atol, problem);
 }
-static bool parse_threads(struct options *o, const char *value, struct text *problem) {
-    return parse_count(value, 1, &o->threads, problem);
-}
 /* value among blank-separated words */
 static bool one_of(struct arena *a, const char *value, const char *words, struct text *problem) {
     const char *v[16];
@@ -229,6 +226,15 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
     for (int i = 0; i < n; i++) text_printf(problem, "%s %s", i ? "," : "", v[i]);
     text_add(problem, did_you_mean(a, value, v, n));
     return false;
+}
+#define PRECISIONS "f32 bf16 fp16"
+static bool parse_precision(struct options *o, const char *value, struct text *problem) {
+    if (!one_of(o->arena, value, PRECISIONS, problem)) return false;
+    o->precision = strcmp(value, "fp16") == 0 ? F16 : strcmp(value, "bf16") == 0 ? BF16 : NONE;
+    return true;
+}
+static bool parse_threads(struct options *o, const char *value, struct text *problem) {
+    return parse_count(value, 1, &o->threads, problem);
 }
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
@@ -325,6 +331,11 @@ const struct option_row option_rows[] = {
      NULL, ONCE},
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
+    {"precision", 0, "TYPE",
+     "what products of f32 multiply, and what lies between them, is rounded to this type when it is stored: bf16, "
+     "fp16; "
+     "f32 (default): nothing is",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_precision, PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
      "round floats of 16 bits after each operator also where the target has no instruction for it (default there: "
      "where "

@@ -27,7 +27,8 @@ struct options {
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes, per_kernel, lower,
         replay, emit_c;
-    const char *against; /* verify: a word of the table of referees; NULL: not given */
+    const char *against;  /* verify: a word of the table of referees; NULL: not given */
+    enum dtype precision; /* NONE: not given */
     double rtol, atol;
     bool rtol_given;
     int steps_given;                 /* 1 + --steps */

@@ -21,6 +21,7 @@ static void take_options(struct session *s) {
         .no_fuse = o->no_fuse || o->each_node,
         .no_schedule = o->no_schedule,
         .no_excess = o->no_excess_precision,
+        .precision = o->precision,
         .threads = o->threads,
         .verify_each = o->verify_each,
         .dump_after = o->dump_after.v,

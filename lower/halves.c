@@ -1,9 +1,9 @@
 /* Floats of 16 bits between kernels: their cells lie as f32, rounded when they are stored, so that kernels read them
  * without conversion and are scheduled as those of f32 are. Machines that cannot round them leave them as precise as
- * they were computed; a Cast rounds by itself. Constants become f32 where that takes fewer cycles. Part of
- * lowering: called for the statements of each group, before they are outlined. What others see stays as the model has
- * it: inputs, outputs, what goes into bodies and texts of kernels and comes out of them; GPUs have instructions for it.
- * See docs/storage.md. */
+ * they were computed; a Cast rounds by itself. What an instruction multiplies as it is stays so (narrow.h). Constants
+ * become f32 where that takes fewer cycles. Part of lowering: called for the statements of each group, before they are
+ * outlined. What others see stays as the model has it: inputs, outputs, what goes into bodies and texts of kernels and
+ * comes out of them; GPUs have instructions for it. See docs/storage.md. */
 #include "ir/base/dtype.h"
 #include "ir/graph/graph.h"
 #include "lower/algorithm/constants.h"
@@ -57,7 +57,9 @@ void widen_half(struct lowering *l, struct buf *b) {
 }
 static bool widen(void *env, struct stmt *s) {
     struct halves *q = env;
-    if (s->kind == S_ALLOC && !map_get(&q->narrow, PKEY(s->u.alloc.buf))) widen_half(q->l, s->u.alloc.buf);
+    bool kept = s->kind != S_ALLOC || map_get(&q->narrow, PKEY(s->u.alloc.buf)) ||
+                map_get(&q->l->narrowed, PKEY(s->u.alloc.buf));
+    if (!kept) widen_half(q->l, s->u.alloc.buf);
     return true;
 }
 static bool round_stores(void *env, struct stmt *s) {
@@ -77,13 +79,13 @@ static bool round_stores(void *env, struct stmt *s) {
 }
 
 /* ---- constants */
-/* Does it take fewer cycles to read b as f32 than to convert it at each read? A sum multiplies what it reads while the
- * next bytes come, so only the longer of both counts; rows of a tile share what they read of its factor: a quarter of
- * the registers. What is more than the second level holds comes from memory in each run. */
-static bool worth_widening(const struct lowering *l, const struct buf *b, double reads, bool summed) {
+/* Does it take fewer cycles to read a constant of halves as f32 than to convert it at each read? A sum multiplies what
+ * it reads while the next bytes come, so only the longer of both counts; rows of a tile share what they read of its
+ * factor: a quarter of the registers. What is more than the second level holds comes from memory in each run. */
+bool worth_widening(const struct lowering *l, enum dtype half, const struct tensor *t, double reads, bool summed) {
     const struct machine *m = l->o->target->machine;
-    const struct operation *convert = machine_op(m, X_CAST, b->type), *multiply = machine_multiply_add(m, F32);
-    double vectors = reads / machine_lanes(m, F32), cells = fmin(reads, (double)tensor_count(b->data));
+    const struct operation *convert = machine_op(m, X_CAST, half), *multiply = machine_multiply_add(m, F32);
+    double vectors = reads / machine_lanes(m, F32), cells = fmin(reads, (double)tensor_count(t));
     if (!convert || !multiply) return true;
     double byte = 2 * l->g->file_bytes > m->l2.bytes ? m->memory_byte : m->l1.byte;
     double computed = summed ? vectors / multiply->starts : 0;
@@ -100,7 +102,8 @@ static expr read_wide(void *env, expr e) {
     struct lowering *l = q->l;
     if (e->op != X_LOAD || !e->u.buf->data || !dtype_is_half(e->u.buf->type)) return NULL;
     struct buf *b = e->u.buf, *wide = map_get(&l->widened, PKEY(b));
-    if (!worth_widening(l, b, q->reads, q->summed)) return NULL;
+    if (map_get(&l->narrowed, PKEY(b))) return NULL;
+    if (!worth_widening(l, b->type, b->data, q->reads, q->summed)) return NULL;
     if (!wide) {
         wide = constant_buf(l->c, l->entry, b->name, tensor_as(l->c, b->data, F32));
         map_put(&l->widened, PKEY(b), wide);

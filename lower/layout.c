@@ -3,6 +3,7 @@
 #include "lower/layout.h"
 #include "ir/graph/op.h"
 #include "lower/machine/machine.h"
+#include "lower/narrow.h"
 #include <string.h>
 
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
@@ -15,13 +16,13 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     const struct machine *m = l->o->target->machine;
     int lanes = machine_lanes(m, F32);
-    int group = machine_group(m, v->type.dtype);
+    int group = machine_group(m, narrow_type(l, v));
     if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 ||
         v->type.rank > 5 || !x_is_int(v->type.dims[1], &channels))
         return 0;
     if (lanes < 2) return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all of them */
-    if (group > lanes && channels % group == 0) return group; /* what instructions of tiles take at a time */
-    return 2 * channels >= lanes ? lanes : 0;                 /* fewer: more than half of all lanes would be padding */
+    if (2 * channels < lanes) return 0; /* more than half of all lanes would be padding */
+    return machine_block(m, narrow_type(l, v), channels);
 }
 /* Not so what is flattened: rows of pixels go to products and concatenations, which want them plain. */
 static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
@@ -146,7 +147,7 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
 /* Micro-kernels that take several steps of a sum want channels side by side: a parameter is copied anyway when it gets
  * a border, and its blocks make up for a copy of their own. */
 static bool wants_groups(struct lowering *l, const struct value *v) {
-    if (machine_group(l->o->target->machine, v->type.dtype) < 2) return false;
+    if (machine_group(l->o->target->machine, narrow_type(l, v)) < 2) return false;
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k =
@@ -183,9 +184,10 @@ struct value_layout *layout_changed(struct ctx *c, const struct value_layout *la
     return r;
 }
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
-    if (l->o->no_schedule || l->o->target->machine->gpu) return;
     for (struct node *n = r->first; n; n = n->next)
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
+    choose_narrow(l, r);
+    if (l->o->no_schedule || l->o->target->machine->gpu) return;
     block_params(l, r);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
     for (int i = 0; i < gs->list.n; i++) {

@@ -27,6 +27,7 @@ bool value_leaves(struct lowering *l, const struct value *v);
 /* Buffers of 16-bit floats that only kernels see become f32, and what is stored to them is rounded (lower/halves.c). */
 void widen_halves(struct lowering *l, struct block *stmts, const struct group *gr);
 void widen_half(struct lowering *l, struct buf *b); /* nothing accesses it yet */
+bool worth_widening(const struct lowering *l, enum dtype half, const struct tensor *t, double reads, bool summed);
 /* The same, but for what the border holds, and for the blocks. */
 struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill, int block);
 #endif

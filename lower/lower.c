@@ -2,9 +2,11 @@
 #include "lower/lower.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
+#include "lower/algorithm/constants.h"
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
+#include "lower/narrow.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
@@ -32,6 +34,8 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     for (int k = 0; k < v->type.rank; k++) dims[k] = v->type.dims[k];
     struct buf *b = buf_new(l->c, l->entry, *v->name ? v->name : "const", v->type.dtype, SC_CONST, dims, v->type.rank);
     b->data = v->init;
+    if (map_get(&l->narrow, PKEY(v))) narrow_buf(l, b);
+    if (b->type != v->type.dtype) b->data = tensor_as(l->c, v->init, b->type);
     lower_bind(l, v, b);
     return b;
 }
@@ -323,6 +327,7 @@ static bool lower_statements_of(struct lowering *l, const struct groups *gs, con
             if (stmt_may_fault(s)) faulty = n;
         note_results(l, gs, gr, n);
         if (ok) choose_stored(l, n);
+        if (ok) narrow_results(l, n, &stmts);
     }
     l->block = outer;
     if (ok && !l->o->no_schedule) map_exprs(l->c, &stmts, read_number, l->c);
@@ -333,13 +338,15 @@ static bool lower_statements_of(struct lowering *l, const struct groups *gs, con
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
 static void pad_param(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
-    if (!lay || !lay->spec) return;
+    bool narrow = map_get(&l->narrow, PKEY(v)), padded = lay && lay->spec;
+    if (!padded && narrow_type(l, v) == v->type.dtype) return;
     struct buf *plain = lower_buf(l, v),
                *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
-    widen_half(l, b);
-    lower_give_layout(l, b, lay);
-    const char *nodes = l->nodes;
-    if (!nodes) l->nodes = internf(l->c->names, "input %s, with room around it", diag_quote(&l->c->arena, v->name));
+    if (narrow) narrow_buf(l, b);
+    else widen_half(l, b);
+    if (padded) lower_give_layout(l, b, lay);
+    const char *nodes = l->nodes, *how = padded ? "with room around it" : "rounded";
+    if (!nodes) l->nodes = internf(l->c->names, "input %s, %s", diag_quote(&l->c->arena, v->name), how);
     lower_copy(l, b, plain);
     l->nodes = nodes;
     lower_bind(l, v, b);
@@ -486,6 +493,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
                          .halves = {.arena = &c->arena},
+                         .narrow = {.arena = &c->arena},
+                         .narrowed = {.arena = &c->arena},
                          .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},

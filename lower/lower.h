@@ -9,10 +9,11 @@
 
 struct lower_options {
     const struct target *target;
-    bool no_fuse;     /* one kernel per node: for node-by-node comparison */
-    bool no_schedule; /* kernels stay plain loops */
-    bool no_excess;   /* 16-bit floats are rounded by each operator on every machine */
-    int threads;      /* that run a kernel at most; 0: 1 */
+    bool no_fuse;         /* one kernel per node: for node-by-node comparison */
+    bool no_schedule;     /* kernels stay plain loops */
+    bool no_excess;       /* 16-bit floats are rounded by each operator on every machine */
+    enum dtype precision; /* F16, BF16: of what products of f32 multiply; NONE: f32 */
+    int threads;          /* that run a kernel at most; 0: 1 */
     struct algorithm_wishes algorithms;
     /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how
      * it was chosen to be computed. */
@@ -54,6 +55,7 @@ struct lowering {
     struct map through;             /* buffer of a view that is no kernel -> its stage */
     struct map specs;               /* buffer of the entry -> struct value_layout */
     struct map halves;              /* buffer of f32 -> the narrower type that its cells are rounded to */
+    struct map narrow, narrowed;    /* values, and their buffers, that lie in 16 bits (lower/narrow.h) */
     struct map stored;              /* buffer of bytes -> the one that has its cells (lower/stored.c) */
     struct map widened;             /* constant of 16-bit floats -> the same in f32 */
     struct kernel_list *known;      /* kernels made so far, by text */

@@ -18,7 +18,7 @@ static const struct feature features[] = {
     FEATURE("avx512f", 7, 0, 1, 16, ZMM),    FEATURE("avx512dq", 7, 0, 1, 17, ZMM),
     FEATURE("avx512bw", 7, 0, 1, 30, ZMM),   FEATURE("avx512vl", 7, 0, 1, 31, ZMM),
     FEATURE("avx512vnni", 7, 0, 2, 11, ZMM), FEATURE("amxtile", 7, 0, 3, 24, TILES),
-    FEATURE("amxint8", 7, 0, 3, 25, TILES),
+    FEATURE("amxint8", 7, 0, 3, 25, TILES),  FEATURE("amxbf16", 7, 0, 3, 22, TILES),
 };
 static unsigned cpuid(unsigned leaf, unsigned subleaf, unsigned word) {
     unsigned w[4] = {0, 0, 0, 0};

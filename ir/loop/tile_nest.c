@@ -11,8 +11,10 @@ static expr step_along(struct ctx *ctx, const struct var *v, expr *first) {
     return x_add(ctx, *first, x_mul(ctx, step, x_var(ctx, v))) == at ? step : NULL;
 }
 /* The last loops' extents and steps are those of the body: its lanes, and so many cells side by side. */
-static bool inner_loops(struct stmt *const *loop, expr (*step)[3], const struct instr_row *row) {
-    const int64_t side = row->tile.side, lanes = row->tile.lanes, groups = row->tile.groups;
+static bool inner_loops(struct stmt *const *loop, expr (*step)[3], const struct instr_row *row, int *found) {
+    int64_t side = row->tile.side, lanes = row->tile.lanes, groups;
+    if (!x_is_int(loop[1]->u.loop.var->extent, &groups) || groups > row->tile.groups) return false;
+    *found = (int)groups;
     const int64_t want[INNER][4] = {{lanes, 1, 0, side}, {groups, 0, side, side * lanes}, {side, 0, 1, 1}};
     for (int k = 0; k < INNER; k++) {
         if (!x_is(loop[k]->u.loop.var->extent, want[k][0])) return false;
@@ -47,7 +49,7 @@ bool find_tile_nest(struct ctx *ctx, const struct instr_row *row, struct stmt *c
     expr one = x_int(ctx, 1), none = x_int(ctx, 0);
     if (!nest->a_row) nest->rows = one, nest->c_row = nest->a_row = none;
     if (!nest->b_vector) nest->vectors = one, nest->c_vector = nest->b_vector = none;
-    return inner_loops(loops + n - INNER, step + n - INNER, row);
+    return inner_loops(loops + n - INNER, step + n - INNER, row, &nest->groups);
 }
 
 struct loads {

@@ -5,7 +5,7 @@
  *     C[row, vector, lane] += A[row, steps.., q * side + k] * B[vector, steps.., q, lane, k]
  *
  * rows, vectors and up to TILE_STEPS loops of the sum have any extent, and what they walk lies any number of cells
- * apart; lanes, q and k are the last loops of the row's body, and lie as written. */
+ * apart; lanes, q and k are the last loops of the row's body, and lie as written; q may be fewer than there. */
 #ifndef NN_IR_TILE_NEST_H
 #define NN_IR_TILE_NEST_H
 #include "ir/loop/target.h"
@@ -16,6 +16,7 @@ struct tile_step {
 };
 struct tile_nest {
     expr rows, vectors;   /* how many; 1 where no loop goes over them */
+    int groups;           /* of q */
     expr c_row, c_vector; /* cells from one to the next */
     expr a_row, b_vector;
     int n;

@@ -61,18 +61,17 @@ static const struct operation cortex_m[] = {
     }
 #define MULL                                                                                                           \
     {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}, {&micro_smlal_x4, 8, 0.45}, { &micro_smlal, 4, 1 }
+#define TILES(row, all, half)                                                                                          \
+    {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
 static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
                                 avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
                                 /* a tile in 16 cycles, so a row of it in one */
-    amx_dots[] = {{&micro_tile_dpbusd, 52, 1},
-                  {&micro_tile_dpbssd, 52, 1},
-                  {&micro_tile_dpbuud, 52, 1},
-                  {&micro_tile_dpbsud, 52, 1},
-                  {&micro_vpdpbusd, 5, 2},
-                  {&micro_vpdpwssd, 5, 2},
-                  NO_MORE},
+    amx_dots[] = {TILES(tile_dpbusd, 64, 32),   TILES(tile_dpbssd, 64, 32),
+                  TILES(tile_dpbuud, 64, 32),   TILES(tile_dpbsud, 64, 32),
+                  TILES(tile_dpbf16ps, 32, 16), {&micro_vpdpbusd, 5, 2},
+                  {&micro_vpdpwssd, 5, 2},      NO_MORE},
                                 neon_dots[] = {{&micro_smull_smlal_sadalp, 4, 0.6}, MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 a55_dots[] = {{&micro_sdot, 4, 1},

@@ -10,9 +10,19 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
     const struct operation *o = machine_op(m, X_FMA, t);
     return o ? o : machine_op(m, X_ADD, t);
 }
+/* Operands of that type, or of bytes of the other sign. */
+static bool takes(const struct micro *micro, enum dtype t) {
+    bool floats = dtype_is_float(micro->a) || dtype_is_float(t);
+    return floats ? micro->a == t : dtype_bytes(micro->a) == dtype_bytes(t);
+}
+int machine_block(const struct machine *m, enum dtype t, int64_t channels) {
+    int lanes = machine_lanes(m, F32);
+    for (const struct micro_speed *s = m->micros; s && s->micro; s++)
+        if (takes(s->micro, t) && s->micro->k0 % lanes == 0 && channels % s->micro->k0 == 0) return s->micro->k0;
+    return lanes;
+}
 int machine_group(const struct machine *m, enum dtype t) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
-        if (dtype_bytes(s->micro->a) == dtype_bytes(t) && dtype_is_float(s->micro->a) == dtype_is_float(t))
-            return s->micro->k0;
+        if (takes(s->micro, t)) return s->micro->k0;
     return 1;
 }

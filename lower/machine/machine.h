@@ -72,6 +72,9 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
 /* Steps of a sum that the first micro-kernel takes at a time for operands as wide as t, and floats if t is; 1: there is
  * none. */
 int machine_group(const struct machine *m, enum dtype t);
+/* So many channels of what it multiplies as t lie side by side, in whole vectors: as the first micro-kernel takes them
+ * of which all channels are a multiple; the lanes of a vector, if none does. */
+int machine_block(const struct machine *m, enum dtype t, int64_t channels);
 /* Of a vector; 1: there are no vectors. */
 static inline int machine_lanes(const struct machine *m, enum dtype t) {
     return m->vector.count ? m->vector.bits / (8 * dtype_bytes(t)) : 1;

@@ -27,12 +27,17 @@ DOT(smlad_i8u8, I8, U8, 1, 4);
 DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
-/* Of tiles. */
-#define TILE(row, a, b) const struct micro micro_##row = {a, b, I32, 16, 16, 64, 4, 0, 0, #row}
-TILE(tile_dpbusd, U8, I8);
-TILE(tile_dpbssd, I8, I8);
-TILE(tile_dpbuud, U8, U8);
-TILE(tile_dpbsud, I8, U8);
+/* Of tiles: 64 bytes of the sum at a time, or half of them, which takes as long. */
+#define TILE(row, a, b, sum, k0, side) const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row}
+#define BYTE_TILES(row, a, b)                                                                                          \
+    TILE(row, a, b, I32, 64, 4);                                                                                       \
+    TILE(row, a, b, I32, 32, 4)
+BYTE_TILES(tile_dpbusd, U8, I8);
+BYTE_TILES(tile_dpbssd, I8, I8);
+BYTE_TILES(tile_dpbuud, U8, U8);
+BYTE_TILES(tile_dpbsud, I8, U8);
+TILE(tile_dpbf16ps, BF16, BF16, F32, 32, 2);
+TILE(tile_dpbf16ps, BF16, BF16, F32, 16, 2);
 
 /* Of warps, named as their instructions, too. */
 const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16"};

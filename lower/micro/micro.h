@@ -28,7 +28,9 @@ bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi);
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpdpwssd, micro_vpmaddwd, micro_vpmaddwd_x16;
-extern const struct micro micro_tile_dpbusd, micro_tile_dpbssd, micro_tile_dpbuud, micro_tile_dpbsud;
+extern const struct micro micro_tile_dpbusd_64, micro_tile_dpbssd_64, micro_tile_dpbuud_64, micro_tile_dpbsud_64,
+    micro_tile_dpbusd_32, micro_tile_dpbssd_32, micro_tile_dpbuud_32, micro_tile_dpbsud_32, micro_tile_dpbf16ps_32,
+    micro_tile_dpbf16ps_16;
 extern const struct micro micro_sdot, micro_udot, micro_smull_smlal_sadalp, micro_smull_sadalp, micro_umull_uadalp,
     micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,

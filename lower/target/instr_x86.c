@@ -54,6 +54,6 @@ const struct instr_row *const nn_instrs_avx2[] = {&vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx512[] = {&vpmaddwd_x16, &vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, NULL};
-const struct instr_row *const nn_instrs_amx[] = {&nn_tile_dpbusd, &nn_tile_dpbssd, &nn_tile_dpbuud,
-                                                 &nn_tile_dpbsud, &vpdpbusd,       &vpdpwssd,
-                                                 &vpmaddwd_x16,   &vpmaddwd,       NULL};
+const struct instr_row *const nn_instrs_amx[] = {
+    &nn_tile_dpbusd, &nn_tile_dpbssd, &nn_tile_dpbuud, &nn_tile_dpbsud, &nn_tile_dpbf16ps,
+    &vpdpbusd,       &vpdpwssd,       &vpmaddwd_x16,   &vpmaddwd,       NULL};

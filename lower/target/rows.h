@@ -15,5 +15,5 @@ extern const struct instr_row *const nn_instrs_avx2[], *const nn_instrs_avxvnni[
     *const nn_instrs_neon[], *const nn_instrs_dotprod[], *const nn_instrs_dsp[], *const nn_instrs_mve[],
     *const nn_instrs_sm75[], *const nn_instrs_sm80[];
 // clang-format on
-extern const struct instr_row nn_tile_dpbusd, nn_tile_dpbssd, nn_tile_dpbuud, nn_tile_dpbsud;
+extern const struct instr_row nn_tile_dpbusd, nn_tile_dpbssd, nn_tile_dpbuud, nn_tile_dpbsud, nn_tile_dpbf16ps;
 #endif

@@ -164,8 +164,8 @@ const struct target nn_target_x86_amx = {
     AVX512,
     .name = "x86-amx",
     .machine = &machine_amx,
-    .help = "x86-avx512vnni with AMX (Sapphire Rapids and later): products of matrices of bytes",
-    .needs = AVX512_NEEDS " avx512vnni amxtile amxint8",
-    .attribute = AVX512_ATTRIBUTE ",avx512vnni,amx-tile,amx-int8",
+    .help = "x86-avx512vnni with AMX (Sapphire Rapids and later): products of matrices of bytes and bf16",
+    .needs = AVX512_NEEDS " avx512vnni amxtile amxint8 amxbf16",
+    .attribute = AVX512_ATTRIBUTE ",avx512vnni,amx-tile,amx-int8,amx-bf16",
     .instrs = nn_instrs_amx,
 };

@@ -66,7 +66,7 @@ static void nn_INSTR(struct nn_tiles *t, void *c, const void *a, const void *b, 
     for (ptrdiff_t r = 0, rows; r < p.rows; r += rows) {
         rows = p.rows - r < 32 ? p.rows - r : 32;
         const int n = (int)rows, pair = n > 16, upper = pair ? (n + 1) / 2 : n, most = pair ? 2 : 4;
-        nn_tile_rows(t, upper, pair ? n - upper : n);
+        nn_tile_rows(t, upper, pair ? n - upper : n, (int)p.groups);
         for (ptrdiff_t v = 0; v < p.vectors; v += most) {
             const int vectors = p.vectors - v < most ? (int)(p.vectors - v) : most;
             char *to = (char *)c + r * p.c_row + v * p.c_vector;

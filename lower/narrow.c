@@ -1,0 +1,178 @@
+/* What lies in 16 bits between kernels, because the machine is faster by that: of a model of f32 by `--precision`, of
+ * one of 16-bit floats by itself. Has the machine an instruction for products of that type, the factors of those that
+ * it fits do, and what lies on a way from one to the next, unless a product reads it that is computed in f32; what no
+ * product follows (boxes, scores), and no product comes before, keeps its precision. Without such an instruction it is
+ * weights of f32 that are read more slowly than they are multiplied. Sums stay in f32; inside of a kernel nothing is
+ * rounded. Part of lowering: chosen for a region before its layouts. See docs/numbers.md. */
+#include "lower/narrow.h"
+#include "ir/graph/op.h"
+#include "lower/algorithm/constants.h"
+#include "lower/layout.h"
+#include "lower/machine/machine.h"
+#include "lower/problem/problem.h"
+
+/* A node that sums products of f32. */
+struct product {
+    struct value *factors[2];
+    double reads; /* of each factor, in all */
+    bool fits;    /* an instruction multiplies them */
+};
+/* The type that v may have; NONE: it is no such value. */
+static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
+    if (!v || v->type.kind != TY_TENSOR) return NONE;
+    return v->type.dtype == F32 ? l->o->precision : dtype_is_half(v->type.dtype) ? v->type.dtype : NONE;
+}
+static struct value *value_of(struct lowering *l, const struct node *n, const struct buf *b) {
+    for (int k = 0; k < n->ins.n; k++)
+        if (n->ins.v[k] && probed_operand(l->probes, n->ins.v[k]) == b) return n->ins.v[k];
+    return NULL;
+}
+static bool is_along(expr load, const struct var *v) {
+    for (int d = 0; d < load->n - load->has_fill; d++)
+        if (load->arg[d]->op == X_VAR && load->arg[d]->u.var == v) return true;
+    return false;
+}
+/* Instructions want one factor packed, so a constant, and whole groups of the sum; those of GPUs pad what they read. */
+static bool fits(const struct lowering *l, const struct problem *p, const struct product *q) {
+    const struct machine *m = l->o->target->machine;
+    const struct stmt *s = p->sum;
+    enum dtype t = narrowed_to(l, q->factors[0]);
+    if (m->gpu) return machine_group(m, t) > 1;
+    if (!q->factors[0]->init && !q->factors[1]->init) return false;
+    for (const struct micro_speed *i = m->micros; i && i->micro; i++)
+        for (int k = 0; k < s->u.stage.nred; k++) {
+            const struct var *v = s->u.stage.red[k];
+            bool whole = const_extent(v) > 0 && const_extent(v) % i->micro->k0 == 0;
+            if (i->micro->a == t && whole && is_along(p->a.read, v) && is_along(p->b.read, v)) return true;
+        }
+    return false;
+}
+static bool is_product(struct lowering *l, struct node *n, struct product *q) {
+    bool any = false;
+    for (int i = 0; i < n->ins.n; i++) any |= narrowed_to(l, n->ins.v[i]) != NONE;
+    const struct node_class *k = !any || n->op->control ? NULL : classify_node(l->probes, n);
+    struct problem p;
+    if (!k || k->cls != CLASS_CONTRACT) return false;
+    struct block stages = k->stmts;
+    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product || p.sum->u.stage.buf->type != F32) return false;
+    const struct stmt *s = p.sum;
+    *q = (struct product){.factors = {value_of(l, n, p.a.read->u.buf), value_of(l, n, p.b.read->u.buf)}};
+    enum dtype t = narrowed_to(l, q->factors[0]);
+    if (t == NONE || t != narrowed_to(l, q->factors[1])) return false;
+    q->reads = typical_cells(l->c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE) *
+               typical_cells(l->c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE);
+    q->fits = fits(l, &p, q);
+    return true;
+}
+
+/* ---- which values */
+struct narrowing {
+    struct lowering *l;
+    struct map behind, before; /* values that such a product comes before; that one follows */
+    struct map wide;           /* factors of others */
+};
+static void mark(const struct narrowing *q, struct map *set, struct value *v) {
+    if (narrowed_to(q->l, v) != NONE) map_put(set, PKEY(v), v);
+}
+static bool is_marked(const struct map *set, const struct value *v) { return v && map_get(set, PKEY(v)); }
+/* Others than kernels of stages read it, or a region. */
+static bool is_shared(struct lowering *l, const struct value *v) {
+    if (value_leaves(l, v)) return true;
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].region || !v->uses.v[k].node || v->uses.v[k].node->op->control) return true;
+    return false;
+}
+static void put_narrow(struct lowering *l, struct value *v) {
+    if (narrowed_to(l, v) != NONE && !is_shared(l, v)) map_put(&l->narrow, PKEY(v), v);
+}
+static void look_behind(struct narrowing *q, struct node *n) {
+    struct product p;
+    bool product = is_product(q->l, n, &p), found = product && p.fits;
+    for (int k = 0; k < n->ins.n; k++) found |= is_marked(&q->behind, n->ins.v[k]);
+    for (int k = 0; k < n->outs.n && found; k++) mark(q, &q->behind, n->outs.v[k]);
+    for (int k = 0; k < 2 && product; k++) {
+        struct value *v = p.factors[k];
+        bool slow =
+            v->init && v->type.dtype == F32 && !worth_widening(q->l, q->l->o->precision, v->init, p.reads, true);
+        if (p.fits || slow) put_narrow(q->l, v);
+        else mark(q, &q->wide, v);
+    }
+}
+static void look_before(struct narrowing *q, struct node *n) {
+    struct product p;
+    bool found = false, product = is_product(q->l, n, &p) && p.fits;
+    for (int k = 0; k < n->outs.n; k++) found |= is_marked(&q->before, n->outs.v[k]);
+    for (int k = 0; k < n->ins.n && found; k++) mark(q, &q->before, n->ins.v[k]);
+    for (int k = 0; k < 2 && product; k++) mark(q, &q->before, p.factors[k]);
+}
+void choose_narrow(struct lowering *l, struct region *r) {
+    struct narrowing q = {l, {.arena = &l->c->arena}, {.arena = &l->c->arena}, {.arena = &l->c->arena}};
+    for (struct node *n = r->first; n; n = n->next) look_behind(&q, n);
+    for (struct node *n = r->last; n; n = n->prev) look_before(&q, n);
+    for (struct node *n = r->first; n; n = n->next)
+        for (int k = 0; k < n->outs.n; k++) {
+            struct value *v = n->outs.v[k];
+            if (is_marked(&q.behind, v) && is_marked(&q.before, v) && !is_marked(&q.wide, v)) put_narrow(l, v);
+        }
+}
+enum dtype narrow_type(const struct lowering *l, const struct value *v) {
+    return map_get(&l->narrow, PKEY(v)) ? narrowed_to(l, v) : v->type.dtype;
+}
+struct buf *narrow_buf(struct lowering *l, struct buf *b) {
+    if (b->type == F32) b->type = l->o->precision;
+    map_put(&l->narrowed, PKEY(b), b);
+    return b;
+}
+
+/* ---- what a node made */
+struct uses {
+    struct lowering *l;
+    struct buf *old, *now;
+    bool summed;
+};
+static bool find_sum(void *env, struct stmt *s) {
+    struct uses *u = env;
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        u->summed |= b.buf == u->old && b.use & BU_WRITTEN && !(s->kind == S_STAGE && s->u.stage.op == RED_NONE) &&
+                     !(s->kind == S_STORE && s->u.store.op == RED_NONE);
+    return true;
+}
+static expr read_now(void *env, expr e) {
+    struct uses *u = env;
+    return e->op == X_LOAD && e->u.buf == u->old ? x_map_load(u->l->c, e, u->now, read_now, u) : NULL;
+}
+static bool use_now(void *env, struct stmt *s) {
+    struct uses *u = env;
+    struct buf **b;
+    for (int k = 0; s->kind != S_ALLOC && (b = stmt_buf_at(s, k)); k++)
+        if (*b == u->old) *b = u->now;
+    return true;
+}
+/* Its steps are not rounded: it is summed elsewhere, and stored when it is done. */
+static void sum_elsewhere(struct lowering *l, struct block *made, struct buf *b) {
+    struct ctx *c = l->c;
+    const struct var *axes[32];
+    expr at[32];
+    struct buf *sum =
+        buf_new(c, l->entry, internf(c->names, "%s_sum", b->name), F32, b->scope, b->logical, b->nlogical);
+    struct uses u = {l, b, sum, false};
+    walk(made, use_now, &u);
+    map_exprs(c, made, read_now, &u);
+    struct stmt *alloc = made->first; /* sizes may come before */
+    while (!(alloc->kind == S_ALLOC && alloc->u.alloc.buf == b)) alloc = alloc->next;
+    stmt_insert_before(alloc, s_alloc(c, sum));
+    vars_over(c, "i", b->logical, b->nlogical, axes, at);
+    lower_stmt(l, s_stage(c, b, axes, b->nlogical, RED_NONE, NULL, 0, NULL, x_load(c, sum, at, b->nlogical, NULL)));
+}
+void narrow_results(struct lowering *l, struct node *n, struct block *made) {
+    for (int k = 0; k < n->outs.n; k++) {
+        struct value *v = n->outs.v[k];
+        struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
+        if (!b || !map_get(&l->narrow, PKEY(v)) || !map_get(&l->external, PKEY(b))) continue;
+        struct uses u = {l, b, NULL, false};
+        walk(made, find_sum, &u);
+        if (u.summed && b->type == F32) sum_elsewhere(l, made, b);
+        narrow_buf(l, b);
+    }
+}
