@@ -102,6 +102,7 @@ E fn2(const char *name, E a, E b);
 E native_call(const char *name, const E *args);
 #define NATIVE(name, ...) native_call(name, (const E[]){__VA_ARGS__})
 #define exp_(a)           fn1("exp", a)
+#define exp_term_(a)      fn1("exp_term", a) /* a <= 0, of a sum whose greatest term is 1 */
 #define log_(a)           fn1("log", a)
 #define tanh_(a)          fn1("tanh", a)
 #define erf_(a)           fn1("erf", a)

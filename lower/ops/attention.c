@@ -174,7 +174,7 @@ static void op_attention(void) {
     X row = sub_list(e_i, 0, 3);
     E top = at(m, row);
     if (masked(&a)) top = sel(eq(top, hidden), num(0), top);
-    T e = stage("exp", a.t, e_i, exp_(sub(at(scores, e_i), top)));
+    T e = stage("exp", a.t, e_i, exp_term_(sub(at(scores, e_i), top)));
     p = axes_named(list3(a.q.batch, a.q.count, a.q.length), "b h i");
     j = raxis(a.total, "j");
     T s = reduce("sum", a.t, p, RED_SUM, list1(j), at(e, push(p, j)), NULL);

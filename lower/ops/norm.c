@@ -47,13 +47,13 @@ static void softmax(bool logarithm) {
     if (!m) return;
     X i = axes(shape(x)), j = axes(shape(x)), own = pick(i, kept);
     if (logarithm) {
-        T s = reduce("sum", t, q.o, RED_SUM, q.r, exp_(sub(at(x, q.from), at(m, q.o))), NULL);
+        T s = reduce("sum", t, q.o, RED_SUM, q.r, exp_term_(sub(at(x, q.from), at(m, q.o))), NULL);
         X o = axes(shape(s));
         T l = stage("log", t, o, log_(at(s, o)));
         out(0, dtype(x), i, sub(sub(at(x, i), at(m, own)), at(l, own)));
         return;
     }
-    T e = stage("exp", t, i, exp_(sub(at(x, i), at(m, own))));
+    T e = stage("exp", t, i, exp_term_(sub(at(x, i), at(m, own))));
     T s = reduce("sum", t, q.o, RED_SUM, q.r, at(e, q.from), NULL);
     out(0, dtype(x), j, div_(at(e, j), at(s, pick(j, kept))));
 }

@@ -89,6 +89,16 @@ Test(math, philox) {
     cr_assert_eq(y[2], UINT64_C(0xf62a4c12dd7ce038));
 }
 Test(math, exp) { check("exp", exp, -104, 89, 1.0); }
+/* Of what is not above 0. */
+Test(math, exp_term) {
+    struct module *m = load("exp_term", "f32");
+    double worst = 0;
+    for (int k = 0; k < MANY; k++) xs[k] = -100.0f * (float)k / MANY;
+    xs[1] = -INFINITY, xs[2] = NAN, xs[3] = -0x1p-149f, xs[4] = -3.4028234e38f;
+    run(m, xs, ws, ys, MANY);
+    for (int k = 0; k < MANY; k++) worst = fmax(worst, ulp32(ys[k], xs[k] < -86.5f ? 0 : exp((double)xs[k])));
+    cr_expect_leq(worst, 1.0, "%.3f ulp", worst);
+}
 Test(math, expm1) { check("expm1", expm1, -2, 2, 4.0); }
 Test(math, log) { check("log", log, 0, 10, 1.0); }
 Test(math, log1p) { check("log1p", log1p, -1, 2, 3.0); }
