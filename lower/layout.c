@@ -112,6 +112,23 @@ static void find_plain(struct lowering *l, const struct node *n) {
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k]) layout_for(l, n->outs.v[k])->plain = true;
 }
+/* Micro-kernels that take several steps of a sum want channels side by side: a parameter is copied anyway when it gets
+ * a border, and its blocks make up for a copy of their own; so does what they multiply in 16 bits, whoever makes it. */
+static bool read_in_groups(struct lowering *l, const struct value *v) {
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *n = v->uses.v[i].node;
+        const struct node_class *k =
+            n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
+        if (k && k->cls == CLASS_CONTRACT && k->channels) return true;
+        const struct value *view = k && k->cls == CLASS_VIEW && n->outs.n == 1 ? n->outs.v[0] : NULL;
+        bool same = view && view->type.rank == v->type.rank && view->type.dims[1] == v->type.dims[1];
+        if (same && read_in_groups(l, view)) return true; /* through a slice */
+    }
+    return false;
+}
+static bool wants_groups(struct lowering *l, const struct value *v) {
+    return machine_group(l->o->target->machine, narrow_type(l, v)) > 1 && read_in_groups(l, v);
+}
 static void block_results(struct lowering *l, const struct group *gr) {
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
@@ -124,7 +141,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
                   ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
                  reads_blocked(l, gr, v)) ||
-                (gr->cls != CLASS_CONTRACT && read_by_window(l, v)))
+                (gr->cls != CLASS_CONTRACT && read_by_window(l, v)) ||
+                (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
                 layout_for(l, v)->block = lanes;
         }
 }
@@ -143,18 +161,6 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
         if (hi[d] > lay->hi[d]) lay->hi[d] = hi[d];
         lay->halo |= lay->lo[d] || lay->hi[d];
     }
-}
-/* Micro-kernels that take several steps of a sum want channels side by side: a parameter is copied anyway when it gets
- * a border, and its blocks make up for a copy of their own. */
-static bool wants_groups(struct lowering *l, const struct value *v) {
-    if (machine_group(l->o->target->machine, narrow_type(l, v)) < 2) return false;
-    for (int i = 0; i < v->uses.n; i++) {
-        struct node *n = v->uses.v[i].node;
-        const struct node_class *k =
-            n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
-        if (k && k->cls == CLASS_CONTRACT && k->channels) return true;
-    }
-    return false;
 }
 static void block_params(struct lowering *l, struct region *r) {
     for (int k = 0; k < r->params.n; k++) {

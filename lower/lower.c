@@ -205,7 +205,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
     expr end = x_add(l->c, off, cells), room = buf_cells(l->c, of);
     if (!x_proves_le(l->c, x_int(l->c, 0), off) || (!x_proves_le(l->c, end, room) && !checked_equal(l, n, end, room)))
         return false; /* sizes that cannot be compared: a copy */
-    if (of->type != v->type.dtype && value_leaves(l, v)) return false;
+    if (of->type != narrow_type(l, v) && (value_leaves(l, v) || map_get(&l->narrow, PKEY(v)))) return false;
     struct buf *b =
         buf_new(l->c, l->entry, *v->name ? v->name : "view", of->type, SC_ARENA, v->type.dims, v->type.rank);
     struct buf *known = of == bytes ? b : lower_known_as(l, b, v->type.dtype);

@@ -32,11 +32,19 @@ static bool is_along(expr load, const struct var *v) {
         if (load->arg[d]->op == X_VAR && load->arg[d]->u.var == v) return true;
     return false;
 }
+/* Others than kernels of stages read it, or a region. */
+static bool is_shared(struct lowering *l, const struct value *v) {
+    if (value_leaves(l, v)) return true;
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].region || !v->uses.v[k].node || v->uses.v[k].node->op->control) return true;
+    return false;
+}
 /* Instructions want one factor packed, so a constant, and whole groups of the sum; those of GPUs pad what they read. */
-static bool fits(const struct lowering *l, const struct problem *p, const struct product *q) {
+static bool fits(struct lowering *l, const struct problem *p, const struct product *q) {
     const struct machine *m = l->o->target->machine;
     const struct stmt *s = p->sum;
     enum dtype t = narrowed_to(l, q->factors[0]);
+    if (is_shared(l, q->factors[0]) || is_shared(l, q->factors[1])) return false;
     if (m->gpu) return machine_group(m, t) > 1;
     if (!q->factors[0]->init && !q->factors[1]->init) return false;
     for (const struct micro_speed *i = m->micros; i && i->micro; i++)
@@ -75,13 +83,6 @@ static void mark(const struct narrowing *q, struct map *set, struct value *v) {
     if (narrowed_to(q->l, v) != NONE) map_put(set, PKEY(v), v);
 }
 static bool is_marked(const struct map *set, const struct value *v) { return v && map_get(set, PKEY(v)); }
-/* Others than kernels of stages read it, or a region. */
-static bool is_shared(struct lowering *l, const struct value *v) {
-    if (value_leaves(l, v)) return true;
-    for (int k = 0; k < v->uses.n; k++)
-        if (v->uses.v[k].region || !v->uses.v[k].node || v->uses.v[k].node->op->control) return true;
-    return false;
-}
 static void put_narrow(struct lowering *l, struct value *v) {
     if (narrowed_to(l, v) != NONE && !is_shared(l, v)) map_put(&l->narrow, PKEY(v), v);
 }
@@ -105,6 +106,11 @@ static void look_before(struct narrowing *q, struct node *n) {
     for (int k = 0; k < n->ins.n && found; k++) mark(q, &q->before, n->ins.v[k]);
     for (int k = 0; k < 2 && product; k++) mark(q, &q->before, p.factors[k]);
 }
+/* What a view has the cells of lies as the view does. */
+static void look_through(struct narrowing *q, struct node *n) {
+    if (n->outs.n != 1 || n->op->control || !is_marked(&q->l->narrow, n->outs.v[0])) return;
+    if (classify_node(q->l->probes, n)->cls == CLASS_VIEW && n->ins.n) put_narrow(q->l, n->ins.v[0]);
+}
 void choose_narrow(struct lowering *l, struct region *r) {
     struct narrowing q = {l, {.arena = &l->c->arena}, {.arena = &l->c->arena}, {.arena = &l->c->arena}};
     for (struct node *n = r->first; n; n = n->next) look_behind(&q, n);
@@ -114,6 +120,7 @@ void choose_narrow(struct lowering *l, struct region *r) {
             struct value *v = n->outs.v[k];
             if (is_marked(&q.behind, v) && is_marked(&q.before, v) && !is_marked(&q.wide, v)) put_narrow(l, v);
         }
+    for (struct node *n = r->last; n; n = n->prev) look_through(&q, n);
 }
 enum dtype narrow_type(const struct lowering *l, const struct value *v) {
     return map_get(&l->narrow, PKEY(v)) ? narrowed_to(l, v) : v->type.dtype;

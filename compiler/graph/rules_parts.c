@@ -50,6 +50,17 @@ static struct value *one_slice(struct match *m) {
     }
     return slice(m, x, inner);
 }
+/* A part that is as long as the whole, and runs forward, is the whole. */
+static struct value *whole_slice(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *x = MATCHED(m, 'x');
+    int64_t steps[32];
+    int stepped = node_in(n, 4) ? node_ints(n, 4, steps, 32) : 0;
+    if (stepped < 0 || x->type.rank < 0 || !type_same_dims(&x->type, &n->outs.v[0]->type)) return NULL;
+    for (int k = 0; k < stepped; k++)
+        if (steps[k] != 1) return NULL;
+    return x;
+}
 
 /* ---- Concat */
 static int concat_axis(const struct node *n) {
@@ -206,6 +217,7 @@ static struct value *pad_into_window(struct match *m) {
 
 const struct rule rules_parts[] = {
     {"slice-of-slice", "Slice(Slice(x, ...), ...)", "one Slice", SAME_BITS, one_slice},
+    {"slice-of-all", "Slice(x, ...)", "x, if that is all of it", SAME_BITS, whole_slice},
     {"slice-of-concat", "Slice(Concat(x, ...), ...)", "a Slice of the operand that it lies in", SAME_BITS,
      slice_of_concat},
     {"concat-of-concat", "Concat(x, ...)", "one Concat of all operands", SAME_BITS, one_concat},

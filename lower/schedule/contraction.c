@@ -22,12 +22,14 @@ const char *no_plain_product(const struct problem *k) {
 }
 
 /* ---- which axis the lanes run along */
-/* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1. */
+/* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1; but for
+ * indices of a single cell. */
 static bool lies_along(struct plan *u, expr load, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, load->u.buf);
     int n = load->n - load->has_fill;
     int64_t k;
     expr rest;
+    while ((!l || !l->spec) && !load->has_fill && n > 1 && x_is(load->u.buf->dims[n - 1], 1)) n--;
     if (n < 1 || (l && l->block)) return false;
     for (int i = 0; i < n - 1; i++)
         if (x_uses_var(u->c, load->arg[i], v)) return false;
