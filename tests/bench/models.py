@@ -23,6 +23,7 @@ import time
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
 import onnxruntime as ort
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -140,7 +141,7 @@ class Compiled:
     """A model compiled for the target, loaded from a shared library."""
 
     def __init__(self, path, dims, args, folder):
-        self.compile_seconds = self.cc_seconds = 0.0
+        self.compile_seconds, self.cc_seconds, self.code_bytes = 0.0, 0.0, None
         if not (args.reuse and os.path.exists(os.path.join(folder, "model.so"))):
             self.build(path, dims, args, folder)
         lib = self.lib = ctypes.CDLL(os.path.join(folder, "model.so"))
@@ -168,6 +169,8 @@ class Compiled:
         start = time.monotonic()
         run(args.cc, *flags, "-fPIC", "-shared", "-I" + folder, *sources, "-lm", "-o", "model.so", cwd=folder)
         self.cc_seconds = time.monotonic() - start
+        sections = run("size", "-A", os.path.join(folder, "model.so")).splitlines()
+        self.code_bytes = next(int(line.split()[1]) for line in sections if line.startswith(".text"))
 
     def open(self, inputs):
         self.kept = inputs
@@ -247,13 +250,30 @@ def peers_of(names, path, dims, inputs):
     return found, failed
 
 
-def bench(spec, args):
+def stored_inputs(path, folder):
+    """The inputs of a data set, and the sizes of the symbolic dims that they have."""
+    model, dims, inputs = onnx.load(path, load_external_data=False), {}, {}
+    weights = {t.name for t in model.graph.initializer}
+    for k, value in enumerate(v for v in model.graph.input if v.name not in weights):
+        tensor = onnx.load_tensor(os.path.join(folder, f"input_{k}.pb"))
+        inputs[value.name] = np.array(onnx.numpy_helper.to_array(tensor))      # a copy that may be written
+        for d, size in zip(value.type.tensor_type.shape.dim, inputs[value.name].shape):
+            if d.dim_param:
+                dims[d.dim_param] = size
+    return inputs, dims
+
+
+def bench(spec, args, folder_of_data=None):
+    """Times of a model and its peers, with made-up inputs or those of a data set."""
     name, *given = spec.split(":")
     given = {k: int(v) for k, v in (g.split("=") for g in ",".join(given).split(",") if g)}
     path = find_model(name)
-    dims = model_dims(path, given)
     session = session_of(path)
-    inputs = make_inputs(session, dims)
+    if folder_of_data:
+        inputs, dims = stored_inputs(path, folder_of_data)
+    else:
+        dims = model_dims(path, given)
+        inputs = make_inputs(session, dims)
     with tempfile.TemporaryDirectory(prefix="nn-bench-") as temporary:
         folder = temporary
         if args.keep:
@@ -268,7 +288,7 @@ def bench(spec, args):
         own, *others = by_turns([ours.run, *(p.run for p in peers)], args)
     result = {"model": name, "target": args.target, "dims": dims, "runs": len(own), "ms": 1e3 * statistics.median(own),
               "peers": {}, "failed": failed, "difference": error, "compile_s": ours.compile_seconds,
-              "cc_s": ours.cc_seconds, "wrong": not error <= (1.5e-1 if args.precision else 1e-3)}
+              "cc_s": ours.cc_seconds, "code_bytes": ours.code_bytes, "wrong": not error <= (1.5e-1 if args.precision else 1e-3)}
     for peer, took in zip(peers, others):
         result["peers"][peer.name] = {"ms": 1e3 * statistics.median(took),
                                       "ratio_quartiles": quartiles(x / y for x, y in zip(own, took))}
@@ -287,8 +307,7 @@ def told(result):
     return ", ".join(parts)
 
 
-def options(text, default):
-    """The command line; stays on one CPU from then on."""
+def parser_of(text, default):
     p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("models", nargs="*", default=default, metavar="MODEL[:NAME=SIZE,...]")
     p.add_argument("--target", help="default: this machine's")
@@ -304,6 +323,11 @@ def options(text, default):
     p.add_argument("--json", action="store_true")
     p.add_argument("--peers", default="onnxruntime", type=lambda text: text.split(","),
                    help=f"of {', '.join(PEERS)} (default: onnxruntime)")
+    return p
+
+
+def checked(p):
+    """The command line; stays on one CPU from then on."""
     args = p.parse_args()
     args.target = args.target or best_target(args.gcc2nn)
     for name in args.peers:
@@ -311,6 +335,10 @@ def options(text, default):
             p.error(f"no peer '{name}'; there are {', '.join(PEERS)}")
     os.sched_setaffinity(0, {args.cpu})
     return args
+
+
+def options(text, default):
+    return checked(parser_of(text, default))
 
 
 def main():
