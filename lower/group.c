@@ -76,6 +76,7 @@ static int outside_operands(struct grouping *q, const struct node *n, const stru
         for (int k = 0; k < m->ins.n && m != gr->anchor; k++) {
             struct value *v = m->ins.v[k];
             if (!v || in_group(q, v->def, gr) || map_get(&seen, PKEY(v))) continue;
+            if (v->init && tensor_count(v->init) == 1) continue; /* a number in the code */
             map_put(&seen, PKEY(v), v);
             count++;
         }
@@ -193,6 +194,20 @@ static bool better_for_reader(struct grouping *q, const struct node *n) {
     struct info *reader = v->uses.n == 1 && !v->uses.v[0].region ? info_of(q, v->uses.v[0].node) : NULL;
     return widens && reader && (reader->cls->cls == CLASS_MAP || reader->cls->cls == CLASS_ROW);
 }
+static void join(struct grouping *q, struct group *gr, struct node *n) {
+    PUSH(&q->c->arena, &gr->nodes, n);
+    info_of(q, n)->trial = gr;
+}
+/* What makes floats of bytes for n alone goes with it: a residual. */
+static void join_widened(struct grouping *q, struct group *gr, const struct node *n) {
+    for (int k = 0; k < n->ins.n; k++) {
+        struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
+        struct info *i = d ? info_of(q, d) : NULL;
+        if (i && !i->group && i->trial != gr && !i->through && i->cls->cls == CLASS_MAP && better_for_reader(q, d) &&
+            type_same_dims(&d->outs.v[0]->type, &n->outs.v[0]->type))
+            join(q, gr, d);
+    }
+}
 static void grow(struct grouping *q, struct group *gr) {
     int last = last_use(q, gr->anchor), best = 1;
     enum stage_class cls = gr->cls;
@@ -201,8 +216,8 @@ static void grow(struct grouping *q, struct group *gr) {
         bool rows;
         if (!reads_group(q, n, gr) || refusal(q, n, gr, &rows)) continue;
         if (rows) gr->cls = CLASS_ROW;
-        PUSH(&q->c->arena, &gr->nodes, n);
-        info_of(q, n)->trial = gr;
+        else join_widened(q, gr, n);
+        join(q, gr, n);
         if (last_use(q, n) > last) last = last_use(q, n);
         if (closed(q, gr) && !better_for_reader(q, n)) best = gr->nodes.n, cls = gr->cls;
         ends = ends_here(n);
@@ -214,6 +229,13 @@ static void grow(struct grouping *q, struct group *gr) {
         map_put(&q->gs->of_node, PKEY(gr->nodes.v[k]), gr);
     }
     gr->refused = why_ended(q, gr);
+}
+/* A group from n on, unless it is in one. */
+static void begin(struct grouping *q, struct node *n) {
+    if (info_of(q, n)->group || info_of(q, n)->through) return;
+    struct group *gr = new_group(q, n);
+    take_views(q, gr);
+    grow(q, gr);
 }
 /* Groups run where their last node stands: then everything they read is there, and nobody reads them earlier. */
 static void sort_groups(struct grouping *q) {
@@ -227,6 +249,8 @@ static void sort_groups(struct grouping *q) {
         }
     for (int i = 0; i < gs->list.n; i++) gs->list.v[i]->id = i;
 }
+/* Products of bytes first: what follows one had better be computed with it than with a residual, from which it would go
+ * through memory as floats. */
 struct groups *group_region(struct probes *probes, struct region *r, const struct machine *m, bool fuse) {
     struct ctx *c = probes_ctx(probes);
     struct grouping q = {probes, c, m, r, NEW(&c->arena, struct groups), {.arena = &c->arena}};
@@ -239,12 +263,11 @@ struct groups *group_region(struct probes *probes, struct region *r, const struc
         map_put(&q.info, PKEY(n), i);
     }
     for (struct node *n = r->first; n && fuse; n = n->next) info_of(&q, n)->through = read_through(&q, n);
+    for (struct node *n = r->first; n && fuse; n = n->next)
+        if (info_of(&q, n)->cls->cls == CLASS_CONTRACT && dtype_is_byte(n->outs.v[0]->type.dtype)) begin(&q, n);
     for (struct node *n = r->first; n; n = n->next) {
-        if (info_of(&q, n)->group || info_of(&q, n)->through) continue;
-        struct group *gr = new_group(&q, n);
-        take_views(&q, gr);
-        if (fuse) grow(&q, gr);
-        else map_put(&q.gs->of_node, PKEY(n), gr);
+        if (fuse) begin(&q, n);
+        else map_put(&q.gs->of_node, PKEY(n), new_group(&q, n));
     }
     sort_groups(&q);
     return q.gs;
