@@ -49,7 +49,7 @@ def measured(args):
             found = json.load(f)
     bf16 = any(i["name"].endswith("dpbf16ps") for t in json.loads(models.run(args.gcc2nn, "list-targets", "--json"))
                if t["name"] == args.target for i in t["instructions"])
-    for name in args.models or [name for name, row in index().items() if row["file"].endswith(".onnx")]:
+    for name in args.models or [name for name, row in index().items() if not row["file"].endswith(".tflite")]:
         for way in runs_of(name):
             if way in found.get(name, {}) or (way == "bf16" and not bf16):
                 continue
