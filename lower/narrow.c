@@ -20,7 +20,9 @@ struct product {
 /* The type that v may have; NONE: it is no such value. */
 static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
     if (!v || v->type.kind != TY_TENSOR) return NONE;
-    return v->type.dtype == F32 ? l->o->precision : dtype_is_half(v->type.dtype) ? v->type.dtype : NONE;
+    if (v->type.dtype == BF16) return BF16; /* fp16 has another range */
+    if (v->type.dtype == F16) return l->o->precision == NONE ? F16 : l->o->precision;
+    return v->type.dtype == F32 ? l->o->precision : NONE;
 }
 static struct value *value_of(struct lowering *l, const struct node *n, const struct buf *b) {
     for (int k = 0; k < n->ins.n; k++)
@@ -126,7 +128,7 @@ enum dtype narrow_type(const struct lowering *l, const struct value *v) {
     return map_get(&l->narrow, PKEY(v)) ? narrowed_to(l, v) : v->type.dtype;
 }
 struct buf *narrow_buf(struct lowering *l, struct buf *b) {
-    if (b->type == F32) b->type = l->o->precision;
+    if (l->o->precision != NONE && b->type != BF16) b->type = l->o->precision;
     map_put(&l->narrowed, PKEY(b), b);
     return b;
 }

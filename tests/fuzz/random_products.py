@@ -28,7 +28,7 @@ class Products(Maker):
         self.quantised = self.r.random() < 0.5
         self.kind = np.float16 if not self.quantised and self.r.random() < 0.2 else np.float32
         self.options = [f"--algorithm={self.r.choice(ALGORITHMS)}"] if self.r.random() < 0.5 else []
-        if self.kind == np.float32 and not self.quantised and self.r.random() < 0.25:
+        if not self.quantised and self.r.random() < 0.25:
             self.precision = self.r.choice(["bf16", "bf16", "fp16"])
             self.options = [*self.options, f"--precision={self.precision}"]
         self.channels_of = {}   # input -> axis of its channels, if not 1
