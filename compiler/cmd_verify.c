@@ -26,9 +26,10 @@ static bool find_open_sums(void *env, struct stmt *s) {
     *found |= s->kind == S_INSTR && s->u.instr.row->scope == SCOPE_TILE && s->u.instr.row->bound;
     return !*found;
 }
-static bool has_open_sums(const struct module *m) {
+static bool has_open_sums(const struct program *p) { /* some variant of it */
     bool found = false;
-    for (int k = 0; k < m->procs.n; k++) walk(&m->procs.v[k]->body, find_open_sums, &found);
+    for (int i = 0; i < p->nall; i++)
+        for (int k = 0; k < p->all[i]->m->procs.n; k++) walk(&p->all[i]->m->procs.v[k]->body, find_open_sums, &found);
     return found;
 }
 /* To the bit? What two ways of summing may differ in is rounded to steps of the precision before long. */
@@ -215,7 +216,7 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
                              .outputs = outputs,
                              .q = {s, &h, inputs},
                              .compared = NEWN(&s->c->arena, bool, n + 1),
-                             .open_sums = has_open_sums(s->w->program->m),
+                             .open_sums = has_open_sums(s->w->program),
                              .target = several ? s->targets[k]->name : NULL,
                              .list = list};
     ask_all(&v);

@@ -214,6 +214,29 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     }
 }
 
+/* ---- windows along channels */
+struct sliding {
+    struct ctx *c;
+    const struct stmt *s;
+};
+static bool stays_in_channel(void *env, expr e) {
+    const struct sliding *q = env;
+    const struct stmt *s = q->s;
+    if (e->op != X_LOAD || e->n - e->has_fill < 2 || !x_uses_var(q->c, e->arg[1], s->u.stage.axes[1])) return true;
+    for (int k = 0; k < s->u.stage.nred; k++)
+        if (x_uses_var(q->c, e->arg[1], s->u.stage.red[k])) return false;
+    return true;
+}
+bool slides_along_channels(struct lowering *l, struct node *n) {
+    const struct node_class *k = n->op && !n->op->control ? classify_node(l->probes, n) : NULL;
+    for (int i = 0; k && k->cls == CLASS_WINDOW && i < k->stages.n; i++) {
+        struct sliding q = {l->c, k->stages.v[i]};
+        bool reduces = q.s->u.stage.op != RED_NONE && q.s->u.stage.naxes > 1;
+        if (reduces && !x_visit(q.s->u.stage.value, stays_in_channel, &q)) return true;
+    }
+    return false;
+}
+
 /* ---- views that are copies */
 enum { MOVES_MAX = 8 }; /* each may divide the places of the one before */
 static bool has_blocks(struct lowering *l, const struct value *v) {

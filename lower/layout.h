@@ -20,6 +20,8 @@ void join_copies(struct lowering *l, struct groups *gs);
 /* Is n a view of plain cells, whose operand is not plain? Then it reads a copy that is, where each cell would be looked
  * up by quotients of open sizes: a copy needs none. */
 bool reads_plain_copy(struct lowering *l, struct node *n, int *operand);
+/* Is n a window along axis 1 (LRN)? In blocks its lanes would read across them: it works on plain copies. */
+bool slides_along_channels(struct lowering *l, struct node *n);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v);     /* NULL: plain */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay); /* nothing accesses it yet */
 /* Is v seen by others than kernels of stages, so that its cells lie as its type says? */

@@ -296,10 +296,31 @@ static bool outline_group(struct lowering *l, struct block *stmts, const struct 
     return ok;
 }
 static bool lower_statements_of(struct lowering *l, const struct groups *gs, const struct group *gr);
+/* The group reads a plain copy, and what it makes is copied to where it should lie. */
+static bool lower_on_copies(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    struct node *last = gr->nodes.v[gr->nodes.n - 1];
+    struct value *x = gr->anchor->ins.v[0], *y = last->outs.v[0];
+    struct value_layout *lay = layout_of_value(l, y);
+    struct buf *as_made = lower_buf(l, x);
+    const char *spec = lay ? lay->spec : NULL;
+    if (!buf_is_plain(as_made)) lower_plain_copy(l, gr->anchor, 0);
+    if (lay) lay->spec = NULL;
+    bool ok = lower_statements_of(l, gs, gr);
+    if (lay) lay->spec = spec;
+    lower_bind(l, x, as_made);
+    if (!ok || !spec) return ok;
+    struct buf *plain = lower_buf(l, y), *b = lower_alloc(l, plain->name, plain->type, y->type.dims, y->type.rank);
+    lower_give_layout(l, b, lay);
+    copy_for(l, last, b, plain);
+    lower_bind(l, y, b);
+    return true;
+}
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
     struct node *first = gr->nodes.v[0];
     int operand;
     if (first->op && first->op->control) return lower_control(l, first);
+    if (gr->cls == CLASS_WINDOW && !l->o->no_schedule && slides_along_channels(l, gr->anchor))
+        return lower_on_copies(l, gs, gr);
     if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || l->o->no_fuse) return lower_statements_of(l, gs, gr);
     bool copies = reads_plain_copy(l, first, &operand);
     struct value *read = copies ? first->ins.v[operand] : NULL;

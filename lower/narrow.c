@@ -158,6 +158,11 @@ static bool use_now(void *env, struct stmt *s) {
         if (*b == u->old) *b = u->now;
     return true;
 }
+static struct stmt *alloc_of(const struct block *made, const struct buf *b) {
+    struct stmt *s = made->first;
+    while (s && !(s->kind == S_ALLOC && s->u.alloc.buf == b)) s = s->next;
+    return s;
+}
 /* Its steps are not rounded: it is summed elsewhere, and stored when it is done. */
 static void sum_elsewhere(struct lowering *l, struct block *made, struct buf *b) {
     struct ctx *c = l->c;
@@ -168,9 +173,7 @@ static void sum_elsewhere(struct lowering *l, struct block *made, struct buf *b)
     struct uses u = {l, b, sum, false};
     walk(made, use_now, &u);
     map_exprs(c, made, read_now, &u);
-    struct stmt *alloc = made->first; /* sizes may come before */
-    while (!(alloc->kind == S_ALLOC && alloc->u.alloc.buf == b)) alloc = alloc->next;
-    stmt_insert_before(alloc, s_alloc(c, sum));
+    stmt_insert_before(alloc_of(made, b), s_alloc(c, sum));
     vars_over(c, "i", b->logical, b->nlogical, axes, at);
     lower_stmt(l, s_stage(c, b, axes, b->nlogical, RED_NONE, NULL, 0, NULL, x_load(c, sum, at, b->nlogical, NULL)));
 }
@@ -178,7 +181,7 @@ void narrow_results(struct lowering *l, struct node *n, struct block *made) {
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
-        if (!b || !map_get(&l->narrow, PKEY(v)) || !map_get(&l->external, PKEY(b))) continue;
+        if (!b || !map_get(&l->narrow, PKEY(v)) || !map_get(&l->external, PKEY(b)) || !alloc_of(made, b)) continue;
         struct uses u = {l, b, NULL, false};
         walk(made, find_sum, &u);
         if (u.summed && b->type == F32) sum_elsewhere(l, made, b);

@@ -205,6 +205,8 @@ def difference(want, got):
     """Largest difference, relative to the largest value, over all outputs."""
     worst = 0.0
     for name, ours in got.items():
+        if name not in want:    # keys and values of a map
+            continue
         theirs = want[name]
         if ours.shape != theirs.shape:
             sys.exit(f"models.py: output {name} has shape {ours.shape}, onnxruntime's has {theirs.shape}")
@@ -257,9 +259,9 @@ def stored_inputs(path, folder):
     for k, value in enumerate(v for v in model.graph.input if v.name not in weights):
         tensor = onnx.load_tensor(os.path.join(folder, f"input_{k}.pb"))
         inputs[value.name] = np.array(onnx.numpy_helper.to_array(tensor))      # a copy that may be written
-        for d, size in zip(value.type.tensor_type.shape.dim, inputs[value.name].shape):
-            if d.dim_param:
-                dims[d.dim_param] = size
+        for i, (d, size) in enumerate(zip(value.type.tensor_type.shape.dim, inputs[value.name].shape)):
+            if not d.HasField("dim_value"):     # the compiler's name for one that has none, or none that is a name
+                dims[d.dim_param if d.dim_param.isidentifier() else f"{value.name}_d{i}"] = size
     return inputs, dims
 
 
