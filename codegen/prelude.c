@@ -4,7 +4,7 @@
  * rows (ir/loop/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better
  * text are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude_int.h"
-#include "codegen/project.h"
+#include "codegen/template.h"
 #include "lower/passes/passes.h"
 #include <string.h>
 

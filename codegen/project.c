@@ -2,8 +2,8 @@
 #include "codegen/project.h"
 #include "codegen/folder.h"
 #include "codegen/prelude.h"
+#include "codegen/template.h"
 #include "codegen/weights.h"
-#include "ir/base/embed.h"
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -36,27 +36,6 @@ static bool put_file(struct writer *q, const char *name, struct text *t) {
 static bool put_code(struct writer *q, const char *name, struct text *t) {
     emit_wrap(t);
     return put_file(q, name, t);
-}
-static const struct embedded *embedded(const char *path) {
-    for (size_t k = 0; k < nn_embedded_count; k++)
-        if (!strcmp(nn_embedded[k].path, path)) return &nn_embedded[k];
-    BUG("%s is not part of the compiler", path);
-}
-void template_text(struct text *out, const char *path, const char *const *values) {
-    const struct embedded *e = embedded(path);
-    const char *s = (const char *)e->data, *end = s + e->size;
-    while (s < end) {
-        const char *at = *s == '@' ? memchr(s + 1, '@', (size_t)(end - s - 1)) : NULL;
-        const char *const *v = values;
-        size_t n = at ? (size_t)(at - s - 1) : 0;
-        while (at && *v && (strlen(*v) != n || memcmp(*v, s + 1, n) != 0)) v += 2;
-        if (at && *v) {
-            text_add(out, v[1]);
-            s = at + 1;
-        } else {
-            text_char(out, *s++);
-        }
-    }
 }
 static void add_source(struct writer *q, const char *name) { PUSH(&q->c->arena, &q->w->sources, name); }
 

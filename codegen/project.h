@@ -20,9 +20,6 @@ struct project {
  * so); other files in it stay. NULL after diagnostics; then nothing is left behind. */
 struct project *project_write(const struct module *m, const struct memory_plan *plan, const struct project_options *o,
                               const char *folder);
-/* The text of an embedded file with @NAME@ and the other placeholders of `values` ("NAME", text, ..., NULL) replaced.
- */
-void template_text(struct text *out, const char *path, const char *const *values);
 /* Placeholders and values of the memory map, for template_text (bare.c); all empty for a target without a board. */
 const char *const *bare_values(struct program *p, bool weights_file);
 /* Do weights, arena, inputs and outputs fit the target's board? false: a diagnostic, E_BUDGET. */

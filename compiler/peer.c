@@ -1,5 +1,6 @@
 /* See peer.h. Values go through files in the build folder. */
 #include "compiler/peer.h"
+#include "codegen/template.h"
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>

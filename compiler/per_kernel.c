@@ -2,6 +2,7 @@
  * put clocks around the calls (templates/project/clocks.c), so the code that is timed is the code that is shipped.
  * Under an emulator its plugin counts by functions, which is what kernels are. See per_kernel.h. */
 #include "compiler/per_kernel.h"
+#include "codegen/template.h"
 #include "lower/machine/machine.h"
 #include "lower/micro/micro.h"
 #include "lower/problem/problem.h"
