@@ -223,8 +223,8 @@ static bool stays_in_channel(void *env, expr e) {
     const struct sliding *q = env;
     const struct stmt *s = q->s;
     if (e->op != X_LOAD || e->n - e->has_fill < 2 || !x_uses_var(q->c, e->arg[1], s->u.stage.axes[1])) return true;
-    for (int k = 0; k < s->u.stage.nred; k++)
-        if (x_uses_var(q->c, e->arg[1], s->u.stage.red[k])) return false;
+    for (int k = 0; k < s->u.stage.nred; k++) /* of a depthwise convolution one channel is summed */
+        if (!x_is(s->u.stage.red[k]->extent, 1) && x_uses_var(q->c, e->arg[1], s->u.stage.red[k])) return false;
     return true;
 }
 bool slides_along_channels(struct lowering *l, struct node *n) {
