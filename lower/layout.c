@@ -219,12 +219,19 @@ struct sliding {
     struct ctx *c;
     const struct stmt *s;
 };
+/* Do neighbours along the channels read a channel in common? Groups do not, and no depthwise convolution. */
 static bool stays_in_channel(void *env, expr e) {
     const struct sliding *q = env;
     const struct stmt *s = q->s;
-    if (e->op != X_LOAD || e->n - e->has_fill < 2 || !x_uses_var(q->c, e->arg[1], s->u.stage.axes[1])) return true;
-    for (int k = 0; k < s->u.stage.nred; k++) /* of a depthwise convolution one channel is summed */
-        if (!x_is(s->u.stage.red[k]->extent, 1) && x_uses_var(q->c, e->arg[1], s->u.stage.red[k])) return false;
+    int64_t apart, step;
+    expr rest;
+    if (e->op != X_LOAD || e->n - e->has_fill < 2) return true;
+    if (!x_linear_in(q->c, e->arg[1], s->u.stage.axes[1], &apart, &rest) || apart == 0) return true;
+    for (int k = 0; k < s->u.stage.nred; k++) {
+        int64_t n = const_extent(s->u.stage.red[k]);
+        if (x_linear_in(q->c, e->arg[1], s->u.stage.red[k], &step, &rest) && step && n > 1 && step * (n - 1) >= apart)
+            return false;
+    }
     return true;
 }
 bool slides_along_channels(struct lowering *l, struct node *n) {

@@ -236,7 +236,7 @@ Test(algorithm, tables_keep_the_bits) {
 Test(algorithm, tables_are_of_one_byte) {
     struct lower_options o = {.target = target_by_name("c99")};
     static const char *const few[] = {
-        DEQUANTIZED "%s: ? = Sigmoid(%d) %t: ? = Mul(%s, %v) " QUANTIZED("t"), /* v has values of its own */
+        DEQUANTIZED "%s: ? = Mish(%d) %t: ? = Mul(%s, %v) " QUANTIZED("t"), /* v has values of its own */
         DEQUANTIZED "%e: ? = DequantizeLinear(%x2, %sx, %zx) %m: ? = Mul(%d, %e) %y: ? = Sigmoid(%m)",
         DEQUANTIZED "%y: ? = Relu(%d)", /* cheap */
     };
