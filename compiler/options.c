@@ -333,8 +333,7 @@ const struct option_row option_rows[] = {
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
     {"precision", 0, "TYPE",
      "what products of f32 multiply, and what lies between them, is rounded to this type when it is stored: bf16, "
-     "fp16; "
-     "f32 (default): nothing is",
+     "fp16; f32 (default): nothing is",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_precision, PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
      "round floats of 16 bits after each operator also where the target has no instruction for it (default there: "

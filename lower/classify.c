@@ -42,6 +42,13 @@ static struct buf *probe_buf(void *env, struct value *v) {
 struct buf *probed_operand(struct probes *q, struct value *v) {
     return probe_buf(q, v);
 }
+struct value *probed_value(struct probes *q, const struct node *n, const struct buf *b) {
+    for (int k = 0; k < n->ins.n; k++)
+        if (n->ins.v[k] && probed_operand(q, n->ins.v[k]) == b) return n->ins.v[k];
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k] && probed_operand(q, n->outs.v[k]) == b) return n->outs.v[k];
+    return NULL;
+}
 static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
     return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }

@@ -30,6 +30,8 @@ struct node_class {
     VEC(struct stmt *) stages; /* of those, over buffers that all nodes share; none when opaque */
 };
 struct buf *probed_operand(struct probes *q, struct value *v); /* the buffer that they read */
+/* The operand or result of n that b is the buffer of. NULL: none. */
+struct value *probed_value(struct probes *q, const struct node *n, const struct buf *b);
 const struct node_class *classify_node(struct probes *q, struct node *n);
 /* Does whoever uses a value so read cells of it? */
 bool use_reads(struct probes *q, const struct use *u);

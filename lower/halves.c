@@ -102,8 +102,7 @@ static expr read_wide(void *env, expr e) {
     struct lowering *l = q->l;
     if (e->op != X_LOAD || !e->u.buf->data || !dtype_is_half(e->u.buf->type)) return NULL;
     struct buf *b = e->u.buf, *wide = map_get(&l->widened, PKEY(b));
-    if (map_get(&l->narrowed, PKEY(b))) return NULL;
-    if (!worth_widening(l, b->type, b->data, q->reads, q->summed)) return NULL;
+    if (map_get(&l->narrowed, PKEY(b)) || !worth_widening(l, b->type, b->data, q->reads, q->summed)) return NULL;
     if (!wide) {
         wide = constant_buf(l->c, l->entry, b->name, tensor_as(l->c, b->data, F32));
         map_put(&l->widened, PKEY(b), wide);

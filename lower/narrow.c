@@ -24,11 +24,6 @@ static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
     if (v->type.dtype == F16) return l->o->precision == NONE ? F16 : l->o->precision;
     return v->type.dtype == F32 ? l->o->precision : NONE;
 }
-static struct value *value_of(struct lowering *l, const struct node *n, const struct buf *b) {
-    for (int k = 0; k < n->ins.n; k++)
-        if (n->ins.v[k] && probed_operand(l->probes, n->ins.v[k]) == b) return n->ins.v[k];
-    return NULL;
-}
 static bool is_along(expr load, const struct var *v) {
     for (int d = 0; d < load->n - load->has_fill; d++)
         if (load->arg[d]->op == X_VAR && load->arg[d]->u.var == v) return true;
@@ -66,7 +61,8 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     struct block stages = k->stmts;
     if (!stages_problem(l->c, &stages, NULL, &p) || !p.product || p.sum->u.stage.buf->type != F32) return false;
     const struct stmt *s = p.sum;
-    *q = (struct product){.factors = {value_of(l, n, p.a.read->u.buf), value_of(l, n, p.b.read->u.buf)}};
+    *q = (struct product){
+        .factors = {probed_value(l->probes, n, p.a.read->u.buf), probed_value(l->probes, n, p.b.read->u.buf)}};
     enum dtype t = narrowed_to(l, q->factors[0]);
     if (t == NONE || t != narrowed_to(l, q->factors[1])) return false;
     q->reads = typical_cells(l->c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE) *
@@ -80,6 +76,7 @@ struct narrowing {
     struct lowering *l;
     struct map behind, before; /* values that such a product comes before; that one follows */
     struct map wide;           /* factors of others */
+    struct map products;       /* node -> its product, where an instruction multiplies the factors */
 };
 static void mark(const struct narrowing *q, struct map *set, struct value *v) {
     if (narrowed_to(q->l, v) != NONE) map_put(set, PKEY(v), v);
@@ -91,6 +88,7 @@ static void put_narrow(struct lowering *l, struct value *v) {
 static void look_behind(struct narrowing *q, struct node *n) {
     struct product p;
     bool product = is_product(q->l, n, &p), found = product && p.fits;
+    if (found) map_put(&q->products, PKEY(n), arena_copy(&q->l->c->arena, &p, sizeof p));
     for (int k = 0; k < n->ins.n; k++) found |= is_marked(&q->behind, n->ins.v[k]);
     for (int k = 0; k < n->outs.n && found; k++) mark(q, &q->behind, n->outs.v[k]);
     for (int k = 0; k < 2 && product; k++) {
@@ -102,11 +100,11 @@ static void look_behind(struct narrowing *q, struct node *n) {
     }
 }
 static void look_before(struct narrowing *q, struct node *n) {
-    struct product p;
-    bool found = false, product = is_product(q->l, n, &p) && p.fits;
+    const struct product *p = map_get(&q->products, PKEY(n));
+    bool found = false;
     for (int k = 0; k < n->outs.n; k++) found |= is_marked(&q->before, n->outs.v[k]);
     for (int k = 0; k < n->ins.n && found; k++) mark(q, &q->before, n->ins.v[k]);
-    for (int k = 0; k < 2 && product; k++) mark(q, &q->before, p.factors[k]);
+    for (int k = 0; k < 2 && p; k++) mark(q, &q->before, p->factors[k]);
 }
 /* What a view has the cells of lies as the view does. */
 static void look_through(struct narrowing *q, struct node *n) {
@@ -114,7 +112,8 @@ static void look_through(struct narrowing *q, struct node *n) {
     if (classify_node(q->l->probes, n)->cls == CLASS_VIEW && n->ins.n) put_narrow(q->l, n->ins.v[0]);
 }
 void choose_narrow(struct lowering *l, struct region *r) {
-    struct narrowing q = {l, {.arena = &l->c->arena}, {.arena = &l->c->arena}, {.arena = &l->c->arena}};
+    const struct map empty = {.arena = &l->c->arena};
+    struct narrowing q = {l, empty, empty, empty, empty};
     for (struct node *n = r->first; n; n = n->next) look_behind(&q, n);
     for (struct node *n = r->last; n; n = n->prev) look_before(&q, n);
     for (struct node *n = r->first; n; n = n->next)
@@ -142,9 +141,7 @@ struct uses {
 static bool find_sum(void *env, struct stmt *s) {
     struct uses *u = env;
     struct named_buf b;
-    for (int k = 0; stmt_buf(s, k, &b); k++)
-        u->summed |= b.buf == u->old && b.use & BU_WRITTEN && !(s->kind == S_STAGE && s->u.stage.op == RED_NONE) &&
-                     !(s->kind == S_STORE && s->u.store.op == RED_NONE);
+    for (int k = 0; stmt_buf(s, k, &b); k++) u->summed |= b.buf == u->old && b.use & BU_WRITTEN && !stmt_writes_once(s);
     return true;
 }
 static expr read_now(void *env, expr e) {

@@ -25,16 +25,9 @@ struct reader {
     struct lowering *l;
     const struct node *n;
 };
-static struct value *value_of(const struct reader *r, const struct buf *b) {
-    for (int k = 0; k < r->n->ins.n; k++)
-        if (r->n->ins.v[k] && probed_operand(r->l->probes, r->n->ins.v[k]) == b) return r->n->ins.v[k];
-    for (int k = 0; k < r->n->outs.n; k++)
-        if (r->n->outs.v[k] && probed_operand(r->l->probes, r->n->outs.v[k]) == b) return r->n->outs.v[k];
-    return NULL;
-}
 static struct param_layout layout_of_operand(void *env, const struct buf *b) {
     const struct reader *r = env;
-    const struct value *v = value_of(r, b);
+    const struct value *v = probed_value(r->l->probes, r->n, b);
     const struct value_layout *lay = v ? layout_of_value(r->l, v) : NULL;
     return lay ? (struct param_layout){lay->block, lay->halo, lay->spec} : (struct param_layout){0};
 }
@@ -75,11 +68,7 @@ struct writers {
 static bool look_at_writer(void *env, struct stmt *s) {
     struct writers *w = env;
     struct named_buf b;
-    for (int k = 0; stmt_buf(s, k, &b); k++) {
-        if (b.buf != w->b || s->kind == S_ALLOC) continue;
-        w->other |=
-            !(s->kind == S_STAGE && s->u.stage.op == RED_NONE) && !(s->kind == S_STORE && s->u.store.op == RED_NONE);
-    }
+    for (int k = 0; stmt_buf(s, k, &b); k++) w->other |= b.buf == w->b && s->kind != S_ALLOC && !stmt_writes_once(s);
     return !w->other;
 }
 void choose_stored(struct lowering *l, const struct node *n) {

@@ -272,6 +272,8 @@ bool stmt_uses(const struct stmt *s, const struct buf *b, struct map *views);
 bool stmt_may_fault(const struct stmt *s);
 bool proc_may_fault(const struct proc *p);
 bool proc_is_parallel(const struct proc *p); /* has it a parallel loop, or what it calls? */
+/* A map or a plain store: what it writes is written once, by no steps of a reduction. */
+bool stmt_writes_once(const struct stmt *s);
 /* Is there a statement that stores to `buf`? */
 bool stores_to(const struct block *b, const struct buf *buf);
 bool stmt_stores_to(const struct stmt *s, const struct buf *buf);

@@ -122,6 +122,9 @@ bool stmt_uses(const struct stmt *s, const struct buf *b, struct map *views) {
     survey_stmt(s, using_stmt, &u);
     return u.found || stmt_reads(s, b, views);
 }
+bool stmt_writes_once(const struct stmt *s) {
+    return (s->kind == S_STAGE && s->u.stage.op == RED_NONE) || (s->kind == S_STORE && s->u.store.op == RED_NONE);
+}
 struct storing {
     const struct buf *buf;
     bool found;
