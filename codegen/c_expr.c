@@ -543,7 +543,11 @@ static const char *fn_name(struct fe *caller, const struct fn *fn, int lanes) {
         head = format(f->c, "%s%s%s %s", head, k ? ", " : "", type, f->args[k]->name);
     }
     const char *rtype = lanes > 1 ? c_vector_type(o, fn->type, lanes) : c_value_type(fn->type);
-    head = format(f->c, "static inline %s %s(%s) {\n", rtype, name, fn->nargs ? head : "void");
+    head = format(f->c, "static %s%s %s(%s) {\n",
+                  !fn->noinline    ? "inline "
+                  : emit_gnu(f->o) ? "__attribute__((noinline)) "
+                                   : "",
+                  rtype, name, fn->nargs ? head : "void");
     int most = lanes > 1 ? emit_lanes(o) * 4 / lanes : 8;
     if (most < 4) most = 4;
     if (lanes > 1 && !x_visit(fn->body, too_wide, &most)) {

@@ -125,7 +125,7 @@ void entry_glue(struct program *p, struct text *out) {
                 "typedef %s io_model;\ntypedef %s_config io_config;\ntypedef %s_inputs io_inputs;\ntypedef %s_outputs "
                 "io_outputs;\n",
                 n, n, n, n);
-    text_printf(out, "#define io_init %s_init\n#define io_run %s_run\n", n, n);
+    text_printf(out, "#define io_init(...) %s_init(__VA_ARGS__)\n#define io_run(...) %s_run(__VA_ARGS__)\n", n, n);
     text_printf(out, "enum { IO_INPUTS = %d, IO_OUTPUTS = %d, IO_SYMBOLS = %d, IO_DEVICE = %d };\n", p->ins.n,
                 p->outs.n, p->syms.n, p->device);
     text_printf(

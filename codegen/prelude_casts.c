@@ -435,6 +435,44 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     }
     return name;
 }
+/* "__builtin_shuffle(v, (nn_i32x4){1, 0, 3, 2})": each lane has that of the lane `step` from it, in pairs. */
+static void print_swap(const struct emit_options *o, struct text *t, int lanes, int step, bool clang) {
+    text_printf(t, clang ? "__builtin_shufflevector(v, v, " : "__builtin_shuffle(v, (%s){",
+                c_vector_type(o, I32, lanes));
+    for (int k = 0; k < lanes; k++) text_printf(t, k ? ", %d" : "%d", k ^ step);
+    text_add(t, clang ? ")" : "})");
+}
+/* a op b */
+static const char *applied(const struct emit_options *o, enum xop op, enum dtype t, int lanes, const char *a,
+                           const char *b) {
+    const char *sign = c_operator(op, t, lanes);
+    return sign ? format(o->uses->c, "%s %s %s", a, sign, b)
+                : format(o->uses->c, "%s(%s, %s)", c_op(o, op, t, lanes), a, b);
+}
+/* Neighbours first: NaN is left out when acc comes in, and the first of equal cells (two zeros) stays, as in order. */
+static const char *reduce_in_pairs(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
+    struct ctx *c = o->uses->c;
+    bool bound = op == X_MAX || op == X_MIN; /* acc may come in everywhere */
+    struct text body = {0};
+    text_add(&body, "/* each lane with its neighbour, then pairs, and so on */\nstatic inline $E $N($E acc, $T v) {\n");
+    if (bound)
+        text_printf(&body, "    v = %s;\n", applied(o, op, t, lanes, "v", format(c, "%s(acc)", c_splat(o, t, lanes))));
+    for (int clang = 1; clang >= 0; clang--) {
+        text_add(&body, clang ? "#if defined __clang__\n" : "#else\n");
+        for (int step = 1; step < lanes; step *= 2) {
+            struct text swap = {0};
+            print_swap(o, &swap, lanes, step, clang);
+            text_printf(&body, "    v = %s;\n", applied(o, op, t, lanes, text_take(&swap, &c->arena), "v"));
+        }
+    }
+    text_printf(&body, "#endif\n    return %s;\n}\n", bound ? "v[0]" : applied(o, op, t, 1, "acc", "v[0]"));
+    return text_take(&body, &c->arena);
+}
+/* Is the result the same in any order? */
+static bool any_order(enum red_op op, enum dtype t) {
+    bool bound = op == RED_MAX || op == RED_MIN;
+    return bound ? t == F32 || t == I32 : op == RED_SUM && t == I32;
+}
 const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes) {
     static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_AND, X_OR};
     static const char *const words[RED_COUNT] = {"", "sum", "prod", "max", "min", "and", "or"};
@@ -444,6 +482,10 @@ const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dt
     struct holes h;
     struct ctx *c = o->uses->c;
     prelude_holes(o, &h, name, t, lanes);
+    if (any_order(op, t) && storage == t && lanes >= 4 && !(lanes & (lanes - 1))) {
+        prelude_add(o, reduce_in_pairs(o, xops[op], t, lanes), &h);
+        return name;
+    }
     const char *sign = c_operator(xops[op], t, 1), *step;
     if (sign) step = format(c, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
     else step = format(c, "%s(%s, acc)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");

@@ -228,22 +228,34 @@ static int length(const char *const *list) {
     while (list && list[n]) n++;
     return n;
 }
+static const char *compiler_of(const struct target *t, const char *cc) { return cc ? cc : t->cc ? t->cc : "cc"; }
+static bool compiler_exists(struct ctx *c, const struct target *t, const char *cc) {
+    const char *first = command_words(c, cc, NULL)[0];
+    if (first && program_exists(first)) return true;
+    diag(&c->diags, DIAG_ERROR, E_ENV, "the compiler %s was not found", diag_quote(&c->arena, cc));
+    diag_help(&c->diags, "install it, or name another one for target %s", t->name);
+    return false;
+}
+const char *build_alone(struct ctx *c, const struct target *t, const char *folder, const char *name, const char *flags,
+                        const char *cc) {
+    struct building b = {.c = c, .cc = compiler_of(t, cc)};
+    const char *source = format(c, "%s.c", name), *more[] = {source, "-o", name, "-lm", NULL};
+    if (!compiler_exists(c, t, b.cc)) return NULL;
+    const char *command = format(c, "%s %s %s", b.cc, t->cflags ? t->cflags : "", flags);
+    struct outcome o = process_run(command_words(c, command, more), folder, 600);
+    bool ok = (o.started && !o.timed_out && o.status == 0) || compiler_failed(&b, source, &o);
+    outcome_free(&o);
+    return ok ? format(c, "%s/%s", folder, name) : NULL;
+}
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o) {
     const struct target *t = w->program->o->target;
     struct building build = {.c = c,
                              .w = w,
-                             .cc = o->cc   ? o->cc
-                                   : t->cc ? t->cc
-                                           : "cc",
+                             .cc = compiler_of(t, o->cc),
                              .flags = o->flags ? o->flags : "-O2",
                              .seconds = o->seconds ? o->seconds : 600},
                     *b = &build;
-    const char *first = command_words(c, b->cc, NULL)[0];
-    if (!first || !program_exists(first)) {
-        diag(&c->diags, DIAG_ERROR, E_ENV, "the compiler %s was not found", diag_quote(&c->arena, b->cc));
-        diag_help(&c->diags, "install it, or name another one for target %s", t->name);
-        return NULL;
-    }
+    if (!compiler_exists(c, t, b->cc)) return NULL;
     if (t->board && !bare_fits(w->program, w->weights_file)) return NULL;
     choose_device(b);
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);

@@ -32,6 +32,9 @@ struct build_options {
 /* Compiles the library and `program` ("selftest", "bench", "NAME_main") in the folder. The path of the executable, or
  * NULL after a diagnostic: E_ENV, with the first of the compiler's messages if it has any. */
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o);
+/* NAME.c of the folder, which needs no library of ours, to NAME; cc NULL: the target's compiler. As above. */
+const char *build_alone(struct ctx *c, const struct target *t, const char *folder, const char *name, const char *flags,
+                        const char *cc);
 
 /* Bytes of sections: code, constants, initialised and zeroed variables (compiler/objsize.c). */
 struct code_size {

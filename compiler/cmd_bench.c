@@ -1,8 +1,7 @@
 /* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
  * instructions. */
 #include "codegen/weights.h"
-#include "compiler/per_kernel.h"
-#include "compiler/session.h"
+#include "compiler/bench.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,6 @@
 
 enum { RUNS = 50, WARMUP = 5 };
 
-struct bench {
-    struct session *s;
-    int runs, warmup;
-    double *times;          /* nanoseconds */
-    uint64_t *instructions; /* NULL: runs on this machine */
-    struct code_size size;
-    const int64_t *dims;        /* of the symbols */
-    char checksum[17];          /* of the outputs' bytes */
-    struct kernel_rows kernels; /* with --per-kernel */
-};
 static int by_count(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -131,27 +120,30 @@ static bool measure(struct bench *b, const char *exe) {
     }
     qsort(b->times, (size_t)b->runs, sizeof *b->times, harness_by_time);
     if (b->instructions) qsort(b->instructions, (size_t)b->runs, sizeof *b->instructions, by_count);
-    double run = b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
-    if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, run, b->dims, &b->kernels)) return false;
+    if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, bench_median(b), b->dims, &b->kernels))
+        return false;
     add_checksum(b, outputs);
     return session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
 }
+double bench_median(const struct bench *b) {
+    return b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
+}
+bool bench_run(struct bench *b, struct session *s) {
+    const struct options *o = s->o;
+    struct build_options build = {.cc = o->cc, .seconds = o->seconds};
+    *b = (struct bench){.s = s};
+    s->compile.sizes = every_dim_is_given;
+    if (!session_compile(s) || !session_write(s, NULL) || (o->per_kernel && !per_kernel_prepare(s, &build)))
+        return false;
+    bool counted = s->compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
+    b->runs = o->runs ? o->runs : counted ? 1 : RUNS;
+    b->warmup = o->warmup_given ? o->warmup_given - 1 : counted ? 0 : WARMUP;
+    const char *exe = build_program(s->c, s->w, arena_printf(&s->c->arena, "%s_main", s->w->name), &build);
+    return exe && measure(b, exe);
+}
 int cmd_bench(const struct options *o) {
     struct session s;
-    struct build_options build = {.cc = o->cc, .seconds = o->seconds};
-    bool open = session_open(&s, o);
-    s.compile.sizes = every_dim_is_given;
-    if (open && session_compile(&s) && session_write(&s, NULL) && (!o->per_kernel || per_kernel_prepare(&s, &build))) {
-        bool counted = s.compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
-        struct bench b = {.s = &s,
-                          .runs = o->runs   ? o->runs
-                                  : counted ? 1
-                                            : RUNS,
-                          .warmup = o->warmup_given ? o->warmup_given - 1
-                                    : counted       ? 0
-                                                    : WARMUP};
-        const char *exe = build_program(s.c, s.w, arena_printf(&s.c->arena, "%s_main", s.w->name), &build);
-        if (exe && measure(&b, exe)) report(&b);
-    }
+    struct bench b;
+    if (session_open(&s, o) && bench_run(&b, &s)) report(&b);
     return session_close(&s);
 }

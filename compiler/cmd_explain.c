@@ -1,5 +1,6 @@
 /* `gcc2nn explain E0123`: the long text of a diagnostic's code. `gcc2nn explain MODEL --kernel K`: what a kernel
  * computes, and why it is computed as it is. */
+#include "compiler/choices.h"
 #include "compiler/session.h"
 #include "ir/base/nearest.h"
 #include <stdio.h>
@@ -46,19 +47,6 @@ static void take_choices(void *env, const char *pass, const char *text) {
     (void)pass;
     x->choices = arena_printf(&x->s.c->arena, "%s", text);
 }
-/* The next kernel of the dump: a line `NAME: ..` and those below it, which begin with blanks. Other lines say for what
- * machine it is. */
-static const char *next_kernel(struct arena *a, const char **at, const char **name) {
-    const char *from = *at, *end = from, *line;
-    size_t colon = strcspn(from, ":\n");
-    while (from[colon] == '\n') from = end = from + colon + 1, colon = strcspn(from, ":\n");
-    if (from[colon] != ':') return NULL;
-    do line = strchr(end, '\n'), end = line ? line + 1 : end + strlen(end);
-    while (*end == ' ');
-    *name = arena_printf(a, "%.*s", (int)colon, from);
-    *at = end;
-    return arena_printf(a, "%.*s", (int)(end - from), from);
-}
 /* By its name, "k3_conv", or the number in it, "k3". */
 static bool is_called(const char *name, const char *word) {
     size_t n = strlen(word);
@@ -68,7 +56,7 @@ static void print_kernel(struct explaining *x, const char *word) {
     struct arena *a = &x->s.c->arena;
     VEC(const char *) names = {0};
     const char *at = x->choices, *name, *text;
-    while ((text = next_kernel(a, &at, &name))) {
+    while ((text = choices_next(a, &at, &name))) {
         if (is_called(name, word)) {
             struct text t = {0};
             text_add(&t, text);

@@ -3,7 +3,7 @@
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
 #include "ir/loop/target.h"
-#include "lower/machine/machine.h"
+#include "lower/machine/numbers.h"
 #include <string.h>
 
 static const char *kind_of(const struct op *op) {
@@ -70,18 +70,26 @@ static json_t *instructions(const struct target *t) {
     }
     return list;
 }
+static json_t *numbers(const struct target *t) {
+    json_t *list = json_array();
+    double value;
+    for (const struct number_row *n = machine_numbers; n->name; n++)
+        if (machine_number(t->machine, n, &value))
+            json_array_append_new(list, json_pack("{s:s, s:s, s:f}", "name", n->name, "unit", n->unit, "value", value));
+    return list;
+}
 int cmd_list_targets(const struct options *o) {
     static const char *const classes[] = {[TC_CPU] = "cpu", [TC_MCU] = "mcu", [TC_GPU] = "gpu"};
     json_t *list = json_array();
     struct text rows = {0};
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o}", "name", (*t)->name,
-                                            "class", classes[(*t)->cls], "lanes", machine_lanes((*t)->machine, F32),
-                                            "cflags", (*t)->cflags ? (*t)->cflags : "", "needs", (*t)->needs, "cc",
-                                            (*t)->cc, "runner", (*t)->runner, "native", is_native(*t), "help",
-                                            (*t)->help, "instructions", instructions(*t)));
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o, s:o}", "name", (*t)->name,
+                                "class", classes[(*t)->cls], "lanes", machine_lanes((*t)->machine, F32), "cflags",
+                                (*t)->cflags ? (*t)->cflags : "", "needs", (*t)->needs, "cc", (*t)->cc, "runner",
+                                (*t)->runner, "native", is_native(*t), "help", (*t)->help, "instructions",
+                                instructions(*t), "numbers", numbers(*t)));
         else
             text_printf(&rows, "%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
                         is_native(*t) ? "; this machine: native, auto" : "");

@@ -79,8 +79,11 @@ static void opt_loops(struct ctx *c, const struct options *o, const struct mappe
 static void lower_and_print(struct ctx *c, const struct options *o, struct graph *g, struct text *out) {
     const struct target *t = target_of(c, o);
     if (!t) return;
-    struct module *m = lower_graph(
-        g, &(struct lower_options){.target = t, .threads = o->threads, .precision = o->precision, .groups = out});
+    struct module *m = lower_graph(g, &(struct lower_options){.target = t,
+                                                              .threads = o->threads,
+                                                              .precision = o->precision,
+                                                              .algorithms = {.weights = o->weights_precision},
+                                                              .groups = out});
     if (m) loop_print(out, m);
 }
 

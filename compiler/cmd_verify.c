@@ -23,7 +23,7 @@ struct verification {
 };
 static bool find_open_sums(void *env, struct stmt *s) {
     bool *found = env;
-    *found |= s->kind == S_INSTR && s->u.instr.row->scope == SCOPE_TILE && s->u.instr.row->bound;
+    *found |= s->kind == S_INSTR && s->u.instr.row->scope != SCOPE_WARP && s->u.instr.row->bound;
     return !*found;
 }
 static bool has_open_sums(const struct program *p) { /* some variant of it */
@@ -46,6 +46,8 @@ static struct tolerance tolerance_of(const struct verification *v, int k) {
     bool computed = v->s->u.g && k < v->s->u.g->top->results.n && dtype_is_float(t);
     double usual = computed ? usual_rtol_of_result(v->s->c, v->s->u.g, k) : usual_rtol(t);
     if (dtype_is_float(t)) usual = fmax(usual, usual_rtol(o->precision));
+    /* a step of a weight is about as much of the channel's greatest as one of bf16 is of the number itself */
+    if (dtype_is_float(t) && o->weights_precision != NONE) usual = fmax(usual, usual_rtol(BF16));
     return (struct tolerance){.rtol = o->rtol_given ? o->rtol : usual,
                               .atol = o->atol,
                               .step = step,

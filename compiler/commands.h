@@ -10,6 +10,8 @@ int cmd_compile(const struct options *o);
 int cmd_run(const struct options *o);
 int cmd_verify(const struct options *o);
 int cmd_bench(const struct options *o);
+int cmd_tune(const struct options *o);
+int cmd_calibrate(const struct options *o);
 int cmd_inspect(const struct options *o);
 int cmd_opt(const struct options *o);
 int cmd_explain(const struct options *o);

@@ -1,9 +1,9 @@
-/* Writes what is made from the tables of commands, options and diagnostics: docgen man|bash|zsh|fish|commands|errors.
- * Run by the build (meson.build installs the first four); docs/commands.md and docs/errors.md are kept in step by a
- * test. Not part of gcc2nn itself. */
-#include "compiler/commands.h"
+/* Writes what is made from the tables of commands, options, diagnostics and numbers of machines:
+ * docgen man|bash|zsh|fish|commands|errors|machine. Run by the build (meson.build installs the first four); the pages
+ * docs/commands.md, errors.md and machine.md are kept in step by a test. Not part of gcc2nn itself. */
 #include "compiler/compare.h"
 #include "compiler/driver.h"
+#include "compiler/machine_file.h"
 #include "ir/loop/target.h"
 #include <stdio.h>
 #include <string.h>
@@ -227,18 +227,43 @@ static void errors_page(void) {
         if (r) printf("\n## E%04d: %s\n\n%s\n\n    %s\n\n%s\n", code, r->title, r->cause, r->example, r->remedy);
     }
 }
+static void machine_page(void) {
+    fputs(
+        "# Numbers of a machine\n\nMade from their one table, `lower/machine/numbers.c`, by `docgen machine`; a test "
+        "holds "
+        "this page to it.\n`gcc2nn calibrate` measures these numbers and writes them to a file, which `--machine=FILE` "
+        "puts in the place of those of\nthe target's row; [schedules.md](schedules.md#measured-machines) says what "
+        "follows. The file is one JSON object, of four keys:\n\n| key | value |\n|---|---|\n"
+        "| `" MACHINE_FORMAT_KEY "` | the form of the file, 1 |\n"
+        "| `target` | the target whose row was measured; the file is refused for others |\n"
+        "| `cpu` | what it was measured on, as the system calls it; for people |\n"
+        "| `numbers` | an object with each number below that the target's row has: no other, and none may be "
+        "missing |\n\n| number | unit | range | what it is | how it is measured |\n|---|---|---|---|---|\n",
+        stdout);
+    for (const struct number_row *n = machine_numbers; n->name; n++)
+        printf("| `%s` | %s | %.6g to %.10g | %s | %s |\n", n->name, n->unit, n->least, n->most, n->says, n->how);
+    fputs("\nBytes, lines and latencies are whole numbers. The second level of cache is not smaller than the first, a "
+          "set "
+          "of lines not larger than\nit, and a line is a power of two.\n",
+          stdout);
+}
 
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*fn)(void);
-    } kinds[] = {{"man", man},           {"bash", bash}, {"zsh", zsh}, {"fish", fish}, {"commands", commands_page},
-                 {"errors", errors_page}};
+    } kinds[] = {{"man", man},
+                 {"bash", bash},
+                 {"zsh", zsh},
+                 {"fish", fish},
+                 {"commands", commands_page},
+                 {"errors", errors_page},
+                 {"machine", machine_page}};
     for (size_t k = 0; argc == 2 && k < sizeof kinds / sizeof *kinds; k++)
         if (!strcmp(argv[1], kinds[k].name)) {
             kinds[k].fn();
             return fflush(stdout) != 0;
         }
-    fputs("usage: docgen man|bash|zsh|fish|commands|errors\n", stderr);
+    fputs("usage: docgen man|bash|zsh|fish|commands|errors|machine\n", stderr);
     return 2;
 }

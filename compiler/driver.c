@@ -79,6 +79,7 @@ static bool read_choices(struct compilation *u, struct lower_options *lo) {
         text_printf(&all, "%.*s\n", f.size < INT32_MAX ? (int)f.size : INT32_MAX, (const char *)f.bytes);
         file_unmap(&f);
     }
+    if (u->o->more_choices) text_add(&all, u->o->more_choices);
     if (ok && all.s) lo->records = records_read(u->c, all.s);
     text_free(&all);
     return ok;

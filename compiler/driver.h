@@ -31,6 +31,7 @@ struct compile_options {
     struct algorithm_wishes algorithms; /* --algorithm, --no-algorithm */
     const char *const *choices;         /* files of --choices; of two records for one problem the later one counts */
     int nchoices;
+    const char *more_choices; /* a text of the same form, behind the files; NULL: none */
     bool time_passes;
     /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
     bool (*sizes)(void *env, const struct sym *const *v, int n);

@@ -233,8 +233,17 @@ static bool parse_precision(struct options *o, const char *value, struct text *p
     o->precision = strcmp(value, "fp16") == 0 ? F16 : strcmp(value, "bf16") == 0 ? BF16 : NONE;
     return true;
 }
+#define WEIGHTS_PRECISIONS "f32 int8"
+static bool parse_weights_precision(struct options *o, const char *value, struct text *problem) {
+    if (!one_of(o->arena, value, WEIGHTS_PRECISIONS, problem)) return false;
+    o->weights_precision = strcmp(value, "int8") == 0 ? I8 : NONE;
+    return true;
+}
 static bool parse_threads(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->threads, problem);
+}
+static bool parse_budget(struct options *o, const char *value, struct text *problem) {
+    return parse_count(value, 1, &o->budget, problem);
 }
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
@@ -277,6 +286,7 @@ static bool set_name(struct options *o, const char *value, struct text *problem)
     return ok;
 }
 SETTER(set_target, target, false)
+SETTER(set_machine, machine, false)
 FLAG(set_keep_inputs, keep_inputs)
 FLAG(set_json, json)
 FLAG(set_help, help)
@@ -288,7 +298,7 @@ const struct option_row option_rows[] = {
     {"target", 't', "TARGET",
      "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
      "several for one program, which chooses in init: x86-64+avx2+avx512",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN, set_target, NULL, ONCE},
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN | CMD_CALIBRATE, set_target, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
@@ -298,6 +308,17 @@ const struct option_row option_rows[] = {
     {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy", CMD_PROGRAM, parse_input, NULL, REPEATS},
     {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN | CMD_BENCH,
      set_out, NULL, ONCE},
+    {"out", 'o', "FILE",
+     "the records that are written (default: MODEL.choices); what it holds already is not measured again", CMD_TUNE,
+     set_out, NULL, ONCE},
+    {"time", 0, "SECONDS", "begin no further round when so much time is over (default 600)", CMD_TUNE, parse_budget,
+     NULL, ONCE},
+    {"out", 'o', "FILE", "the numbers that are written (default: TARGET.json)", CMD_CALIBRATE, set_out, NULL, ONCE},
+    {"time", 0, "SECONDS", "measure for so long at most, about (default 20)", CMD_CALIBRATE, parse_budget, NULL, ONCE},
+    {"machine", 0, "FILE",
+     "predict with the numbers of this machine, as `gcc2nn calibrate` has measured them; for the target that they are "
+     "of",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, set_machine, NULL, ONCE},
     {"depfile", 0, NULL, "also write NAME.d into the folder: what it was made from, for make and ninja (also -MD)",
      CMD_COMPILE, set_depfile, NULL, ONCE},
     {"interpret", 0, NULL, "interpret instead of compiling", CMD_RUN, set_interpret, NULL, ONCE},
@@ -317,15 +338,16 @@ const struct option_row option_rows[] = {
      set_each_node, NULL, ONCE},
     {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL,
      ONCE},
-    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL, ONCE},
-    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL, ONCE},
+    {"runs", 0, "R", "how many runs to time (default: bench 50, tune 20)", CMD_BENCH | CMD_TUNE, parse_runs, NULL,
+     ONCE},
+    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH | CMD_TUNE, parse_warmup, NULL, ONCE},
     {"per-kernel", 0, NULL,
      "what each kernel takes, the longest first: time, operations, bytes, and how near that is to the machine's best",
      CMD_BENCH, set_per_kernel, NULL, ONCE},
     {"threads", 0, "N",
      "kernels are made for so many threads, and run by as many (default 1); results are the same bits for any number",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_threads, NULL, ONCE},
-    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL, ONCE},
+    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM | CMD_CALIBRATE, set_cc, NULL, ONCE},
     {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds,
      NULL, ONCE},
@@ -335,6 +357,11 @@ const struct option_row option_rows[] = {
      "what products of f32 multiply, and what lies between them, is rounded to this type when it is stored: bf16, "
      "fp16; f32 (default): nothing is",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_precision, PRECISIONS, ONCE},
+    {"weights-precision", 0, "TYPE",
+     "constant factors of products that come from memory more slowly than they are multiplied are rounded to this "
+     "type, "
+     "with a scale for each channel: int8; f32 (default): none are",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_weights_precision, WEIGHTS_PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
      "round floats of 16 bits after each operator also where the target has no instruction for it (default there: "
      "where "
@@ -344,7 +371,7 @@ const struct option_row option_rows[] = {
      "print the program after this pass, or after `all`; `fuse`: the groups; `problems`: what each kernel computes; "
      "`choices`: what was tried for it and taken; `nodes`: what became of the model's nodes; `kernels`: the kernels "
      "before their schedules, with the steps to do",
-     CMD_COMPILE | CMD_PROGRAM, add_dump, NULL, REPEATS},
+     CMD_COMPILE | (CMD_PROGRAM & ~CMD_TUNE), add_dump, NULL, REPEATS},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL, ONCE},
     {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
     {"no-rule", 0, "RULE", "leave this rule of simplify out; `gcc2nn list-rules` names them",

@@ -23,17 +23,19 @@ struct options {
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
+    const char *machine;      /* a file */
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes, per_kernel, lower,
         replay, emit_c;
-    const char *against;  /* verify: a word of the table of referees; NULL: not given */
-    enum dtype precision; /* NONE: not given */
+    const char *against;                     /* verify: a word of the table of referees; NULL: not given */
+    enum dtype precision, weights_precision; /* NONE: not given */
     double rtol, atol;
     bool rtol_given;
     int steps_given;                 /* 1 + --steps */
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
     int threads;                     /* 0: not given */
+    int budget;                      /* seconds; 0: not given */
 };
 
 /* run gets checked options and returns an exit_code. */
@@ -56,8 +58,10 @@ enum { /* bits of commands, for the table of options */
        CMD_LIST_OPS = 1 << 7,
        CMD_LIST_TARGETS = 1 << 8,
        CMD_LIST_RULES = 1 << 9,
-       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH, /* those that build and run */
-       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_EXPLAIN,
+       CMD_TUNE = 1 << 10,
+       CMD_CALIBRATE = 1 << 11,
+       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE, /* those that build and run */
+       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN,
        CMD_ALL = 0x7fffffff,
 };
 struct exit_row {

@@ -6,6 +6,7 @@
 #include "lower/machine/machine.h"
 #include "lower/micro/micro.h"
 #include "lower/problem/problem.h"
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,21 +125,29 @@ static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
     if (!p || p->cls == PROBLEM_TEXT) return NAN;
     return out + (p->stages.n ? in : fmin(in, out));
 }
+/* Integers may be widened to what an instruction multiplies; floats lie in memory as they are multiplied. */
+static bool multiplies(const struct micro *micro, const struct problem *p, enum dtype sum) {
+    if (micro->sum != sum || !p || !p->product) return false;
+    return !dtype_is_float(sum) ||
+           (p->a.read && p->b.read && p->a.read->u.buf->type == micro->a && p->b.read->u.buf->type == micro->b);
+}
 /* Cycles of the machine's row for so many products, each a cell of the fastest micro-kernel; NAN: it has none. */
-static double cycles_at_best(const struct machine *m, enum dtype sum, double products, double bytes) {
+static double cycles_at_best(const struct machine *m, const struct problem *p, double products, double bytes) {
+    enum dtype sum = p && p->sum ? p->sum->u.stage.buf->type : F32;
     const struct operation *op = machine_multiply_add(m, sum);
     double rate = op ? op->starts * machine_lanes(m, sum) : 0;
     for (const struct micro_speed *k = m->micros; k && k->micro; k++) {
         double lanes = k->micro->n0 ? k->micro->n0 : machine_lanes(m, k->micro->sum);
-        if (k->micro->sum == sum) rate = fmax(rate, lanes * k->micro->k0 * k->starts);
+        if (multiplies(k->micro, p, sum)) rate = fmax(rate, lanes * k->micro->k0 * k->starts);
     }
     if (products > 0 && rate == 0) return NAN;
-    double moves = bytes * m->l2.byte, multiplies = products > 0 ? products / rate : 0;
-    if (isnan(moves)) return products > 0 ? multiplies : NAN;
-    return fmax(moves, multiplies);
+    double moves = bytes * m->l2.byte, compute = products > 0 ? products / rate : 0;
+    if (isnan(moves)) return products > 0 ? compute : NAN;
+    return fmax(moves, compute);
 }
 
 /* ---- all calls of a run */
+enum { SOME = 3 }; /* nodes, where a line of a table names them */
 struct call_sum {
     struct arena *a;
     struct sizes_of_call of;
@@ -150,7 +159,7 @@ static bool add_site(void *env, struct stmt *s) {
     struct call_sum *q = env;
     if (s->kind != S_CALL || s->u.call.callee != q->of.p) return true;
     q->of.call = s;
-    if (s->u.call.origin && q->sites < 3)
+    if (s->u.call.origin && q->sites < SOME)
         q->nodes = arena_printf(q->a, "%s%s%s", q->nodes, *q->nodes ? ", " : "", s->u.call.origin);
     q->sites++, q->products += products_in_call(&q->of, q->problem), q->bytes += bytes_in_call(&q->of, q->problem);
     return true;
@@ -161,14 +170,15 @@ static double calls_outside_of_loops(const struct proc *entry, const struct proc
     for (const struct stmt *s = entry->body.first; s; s = s->next) n += s->kind == S_CALL && s->u.call.callee == p;
     return n == sites ? n : NAN;
 }
-/* Of a comment: the algorithm's title, if it has one, and the nodes. */
-static const char *lines_of(struct arena *a, const char *comment) {
+/* Of a comment: the algorithm's title, if it has one, and the nodes. At most so many; then, how many more there are. */
+static const char *lines_of(struct arena *a, const char *comment, int most) {
     const char *said = "";
+    int lines = 0;
     for (size_t n; comment && *comment; comment += n + (comment[n] == '\n')) {
         n = strcspn(comment, "\n");
-        said = arena_printf(a, "%s%s%.*s", said, *said ? ", " : "", (int)n, comment);
+        if (lines++ < most) said = arena_printf(a, "%s%s%.*s", said, *said ? ", " : "", (int)n, comment);
     }
-    return said;
+    return lines > most ? arena_printf(a, "%s and %d more", said, lines - most) : said;
 }
 /* Of a text: how its comment begins. */
 static const char *subject_of(struct arena *a, const char *comment) {
@@ -184,12 +194,12 @@ static void describe(struct session *s, struct program *v, const int64_t *dims, 
     double times = q.sites > 0 ? r->calls / q.sites : 0;
     r->products = q.products * times, r->bytes = q.bytes * times;
     r->what = q.problem ? problem_class_name(q.problem->cls) : "loops";
-    enum dtype sum = q.problem && q.problem->sum ? q.problem->sum->u.stage.buf->type : F32;
     double threads = proc_is_parallel(r->p) ? v->o->threads : 1, cycles = r->taken * cycles_per_ns * threads;
-    r->at_best = cycles > 0 ? cycles_at_best(r->m, sum, r->products, r->bytes) / cycles : NAN;
-    r->nodes = !r->p->is_kernel_text ? lines_of(q.a, r->p->comment)
+    r->at_best = cycles > 0 ? cycles_at_best(r->m, q.problem, r->products, r->bytes) / cycles : NAN;
+    r->nodes = !r->p->is_kernel_text ? lines_of(q.a, r->p->comment, INT_MAX)
                : *q.nodes            ? q.nodes
                                      : subject_of(q.a, r->p->comment);
+    r->some_nodes = r->p->is_kernel_text ? r->nodes : lines_of(q.a, r->p->comment, SOME);
 }
 
 /* ---- what the run left */
@@ -319,7 +329,7 @@ static void print_row(const struct kernel_rows *rows, const struct kernel_row *r
     print_amount(rows, r->taken);
     if (rows->counted) printf(" %6s %7s %10s", calls, rate, bytes);
     else printf(" %6s %7s %7s %6s", calls, rate, bytes, best);
-    printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, r->nodes);
+    printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, r->some_nodes);
 }
 void per_kernel_print(const struct kernel_rows *rows) {
     if (rows->counted) printf("%12s %7s %6s %7s %10s  kernel\n", "instructions", "share", "calls", "each", "bytes");

@@ -8,10 +8,11 @@
 /* Of all calls of a kernel in one run. */
 struct kernel_row {
     const struct proc *p;
-    const char *name;   /* of the function */
-    const char *what;   /* the problem's class */
-    const char *nodes;  /* the algorithm's title, and the nodes; of a text, some nodes that call it */
-    const char *target; /* which variant's; NULL: there is one */
+    const char *name;       /* of the function */
+    const char *what;       /* the problem's class */
+    const char *nodes;      /* the algorithm's title, and the nodes; of a text, some nodes that call it */
+    const char *some_nodes; /* of these, as many as stand in a line */
+    const char *target;     /* which variant's; NULL: there is one */
     const struct machine *m;
     double calls, taken;    /* taken: nanoseconds, the median of the runs; or instructions, of the last one */
     double products, bytes; /* multiply-adds; what results hold, and is read at most; NAN: not known */

@@ -16,6 +16,7 @@ static bool want_color(void) {
 static int status_of(enum diag_code code) {
     switch (code) {
     case E_USAGE:
+    case E_MACHINE:
     case E_DIM: return EXIT_USAGE;
     case E_BUDGET: return EXIT_BUDGET;
     case E_ENV:

@@ -31,7 +31,8 @@ static void take_options(struct session *s) {
         .nskip = o->skip.n,
         .rules_off = o->rules_off.v,
         .nrules_off = o->rules_off.n,
-        .algorithms = {o->algorithms.v, o->algorithms_off.v, o->algorithms.n, o->algorithms_off.n},
+        .algorithms = {o->algorithms.v, o->algorithms_off.v, o->algorithms.n, o->algorithms_off.n,
+                       o->weights_precision},
         .choices = o->choices.v,
         .nchoices = o->choices.n,
         .time_passes = o->time_passes,
@@ -155,7 +156,7 @@ bool session_open(struct session *s, const struct options *o) {
     if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
-    bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native");
+    bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native") && session_machine(s);
     s->compile.target = s->targets[0];
     s->compile.c99_strict = strict;
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
@@ -253,21 +254,24 @@ bool session_compile(struct session *s) {
     file_unmap(&f);
     return loops ? ok : compile_model(&s->u) && compile_variants(s);
 }
-static bool make_temporary(struct session *s) {
+const char *temporary_folder(struct ctx *c, int *noted) {
     const char *tmp = getenv("TMPDIR");
-    char *path = format(s->c, "%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *path = format(c, "%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     cleanup_hold();
-    s->temporary = mkdtemp(path) != NULL;
-    if (s->temporary) s->noted = cleanup_path(path);
+    bool made = mkdtemp(path) != NULL;
+    if (made) *noted = cleanup_path(path);
     cleanup_release();
-    if (!s->temporary) {
-        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make a folder like %s: %s", diag_quote(&s->c->arena, path),
-             strerror(errno));
-        diag_help(&s->c->diags, "TMPDIR says where");
-        return false;
-    }
-    s->folder = path;
-    return true;
+    if (made) return path;
+    diag(&c->diags, DIAG_ERROR, E_WRITE, "cannot make a folder like %s: %s", diag_quote(&c->arena, path),
+         strerror(errno));
+    diag_help(&c->diags, "TMPDIR says where");
+    return NULL;
+}
+static bool make_temporary(struct session *s) {
+    const char *folder = temporary_folder(s->c, &s->noted);
+    s->temporary = folder != NULL;
+    if (folder) s->folder = folder;
+    return s->temporary;
 }
 bool session_write(struct session *s, const char *path) {
     s->folder = path ? path : s->o->build_dir;

@@ -27,11 +27,15 @@ struct session {
     bool made_up;                          /* at least one input's values */
     struct variant variants[VARIANTS_MAX]; /* those behind the first */
 };
+/* --machine, behind session_targets: its target gets the numbers of that file, in a copy. false: a diagnostic. */
+bool session_machine(struct session *s);
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */
 const struct target *target_named(struct ctx *c, const char *name);
 /* session_targets.c: FIRST[+NEXT]...: several of one kind of machine; NEXT may leave out what it shares with FIRST:
  * x86-64+avx2+avx512. Fills s->targets. false: a diagnostic was recorded. */
 bool session_targets(struct session *s, const char *words);
+/* A new folder for what is built, removed with what is in it by cleanup_now(*noted). NULL: a diagnostic. */
+const char *temporary_folder(struct ctx *c, int *noted);
 /* Are the names that --no-rule gives those of rules? false after a diagnostic. */
 bool rules_exist(struct ctx *c, const struct options *o);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */

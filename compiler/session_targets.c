@@ -1,5 +1,7 @@
-/* --target as one target or as variants for one program: x86-64+avx2+avx512. See session.h; how the program chooses
+/* --target as one target or as variants for one program: x86-64+avx2+avx512; --machine, numbers for one of them. See
+ * session.h; how the program chooses
  * among them: codegen/entry.c. */
+#include "compiler/machine_file.h"
 #include "compiler/session.h"
 #include <string.h>
 
@@ -41,4 +43,21 @@ bool session_targets(struct session *s, const char *words) {
         if (!first) first = t->name;
     }
     return true;
+}
+bool session_machine(struct session *s) {
+    struct machine_file f;
+    const char *path = s->o->machine;
+    if (!path) return true;
+    if (!machine_file_read(s->c, path, &f)) return false;
+    PUSH(&s->c->arena, &s->c->files_read, path);
+    for (int k = 0; k < s->ntargets; k++)
+        if (!strcmp(s->targets[k]->name, f.target->name)) {
+            s->targets[k] = machine_file_target(s->c, &f, s->targets[k]);
+            return true;
+        }
+    diag_at(&s->c->diags, DIAG_ERROR, E_MACHINE, path, NULL, "its numbers are of target %s, and this is for %s",
+            f.target->name, s->targets[0]->name);
+    diag_help(&s->c->diags, "--target=%s, or measure with `gcc2nn calibrate --target=%s`", f.target->name,
+              s->targets[0]->name);
+    return false;
 }

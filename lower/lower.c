@@ -35,7 +35,10 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     struct buf *b = buf_new(l->c, l->entry, *v->name ? v->name : "const", v->type.dtype, SC_CONST, dims, v->type.rank);
     b->data = v->init;
     if (map_get(&l->narrow, PKEY(v))) narrow_buf(l, b);
-    if (b->type != v->type.dtype) b->data = tensor_as(l->c, v->init, b->type);
+    if (b->type != v->type.dtype) {
+        b->data = tensor_as(l->c, v->init, b->type);
+        map_put(&l->given, PKEY(b), (void *)v->init);
+    }
     lower_bind(l, v, b);
     return b;
 }
@@ -518,6 +521,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .narrowed = {.arena = &c->arena},
                          .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},
+                         .given = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},
                          .parts = {.arena = &c->arena},
                          .text_whys = {.arena = &c->arena}};

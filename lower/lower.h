@@ -58,6 +58,7 @@ struct lowering {
     struct map narrow, narrowed;    /* values, and their buffers, that lie in 16 bits (lower/narrow.h) */
     struct map stored;              /* buffer of bytes -> the one that has its cells (lower/stored.c) */
     struct map widened;             /* constant of 16-bit floats -> the same in f32 */
+    struct map given;               /* constant that was rounded -> its cells in the model */
     struct kernel_list *known;      /* kernels made so far, by text */
     const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
     const char *why;                /* which algorithms were asked for what is outlined now; NULL: none */

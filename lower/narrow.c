@@ -36,6 +36,15 @@ static bool is_shared(struct lowering *l, const struct value *v) {
         if (v->uses.v[k].region || !v->uses.v[k].node || v->uses.v[k].node->op->control) return true;
     return false;
 }
+/* The constant that v has the cells of, in another order or shape; NULL: none. */
+static const struct tensor *constant_of(struct lowering *l, const struct value *v) {
+    while (v && !v->init) {
+        struct node *n = v->def;
+        bool view = n && !n->op->control && n->ins.n && classify_node(l->probes, n)->cls == CLASS_VIEW;
+        v = view ? n->ins.v[0] : NULL;
+    }
+    return v ? v->init : NULL;
+}
 /* Instructions want one factor packed, so a constant, and whole groups of the sum; those of GPUs pad what they read. */
 static bool fits(struct lowering *l, const struct problem *p, const struct product *q) {
     const struct machine *m = l->o->target->machine;
@@ -43,7 +52,7 @@ static bool fits(struct lowering *l, const struct problem *p, const struct produ
     enum dtype t = narrowed_to(l, q->factors[0]);
     if (is_shared(l, q->factors[0]) || is_shared(l, q->factors[1])) return false;
     if (m->gpu) return machine_group(m, t) > 1;
-    if (!q->factors[0]->init && !q->factors[1]->init) return false;
+    if (!constant_of(l, q->factors[0]) && !constant_of(l, q->factors[1])) return false;
     for (const struct micro_speed *i = m->micros; i && i->micro; i++)
         for (int k = 0; k < s->u.stage.nred; k++) {
             const struct var *v = s->u.stage.red[k];
@@ -93,8 +102,8 @@ static void look_behind(struct narrowing *q, struct node *n) {
     for (int k = 0; k < n->outs.n && found; k++) mark(q, &q->behind, n->outs.v[k]);
     for (int k = 0; k < 2 && product; k++) {
         struct value *v = p.factors[k];
-        bool slow =
-            v->init && v->type.dtype == F32 && !worth_widening(q->l, q->l->o->precision, v->init, p.reads, true);
+        const struct tensor *t = constant_of(q->l, v);
+        bool slow = t && v->type.dtype == F32 && !worth_widening(q->l, q->l->o->precision, t, p.reads, true);
         if (p.fits || slow) put_narrow(q->l, v);
         else mark(q, &q->wide, v);
     }

@@ -11,6 +11,10 @@ static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t a
     lower_lay_out(env, to, like, add, block);
 }
 static struct buf *stored(void *env, struct buf *b) { return lower_stored(env, b); }
+static const struct tensor *given(void *env, const struct buf *b) {
+    const struct tensor *t = map_get(&((struct lowering *)env)->given, PKEY(b));
+    return t ? t : b->data;
+}
 /* What sizes are checked for holds for all parts: it goes before the first. */
 static void check_sizes_first(struct rewriting *r) {
     struct block checks = {0}, *first = &r->parts.v[0].stmts;
@@ -75,7 +79,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     bool stages = stages_problem(l->c, stmts, &l->external, &k);
     struct algorithm_query q = {
         l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, stored, l,
-        NULL, &l->o->algorithms};
+        NULL, &l->o->algorithms,     given};
     if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;

@@ -19,6 +19,7 @@ static const struct feature features[] = {
     FEATURE("avx512bw", 7, 0, 1, 30, ZMM),   FEATURE("avx512vl", 7, 0, 1, 31, ZMM),
     FEATURE("avx512vnni", 7, 0, 2, 11, ZMM), FEATURE("amxtile", 7, 0, 3, 24, TILES),
     FEATURE("amxint8", 7, 0, 3, 25, TILES),  FEATURE("amxbf16", 7, 0, 3, 22, TILES),
+    FEATURE("avx512bf16", 7, 1, 0, 5, ZMM),
 };
 static unsigned cpuid(unsigned leaf, unsigned subleaf, unsigned word) {
     unsigned w[4] = {0, 0, 0, 0};

@@ -9,8 +9,9 @@
 #include "lower/ops/sequence.h"
 #include <string.h>
 
-/* MAX_WEIGHTS: what is computed of so many stored elements may have as many */
-enum { MAX_ELEMENTS = 1 << 20, MAX_WEIGHTS = 1 << 24, MAX_DIM_NODES = 1 << 16 };
+/* MAX_WEIGHTS: what is computed of so many stored elements may have as many. MAX_FILLED: what stands for weights, and
+ * would be made anew in each run. */
+enum { MAX_ELEMENTS = 1 << 20, MAX_WEIGHTS = 1 << 24, MAX_FILLED = 1 << 27, MAX_DIM_NODES = 1 << 16 };
 static const int64_t MAX_BYTES = INT64_C(1) << 48; /* what processors of today address */
 
 static bool infer_region(struct region *r);
@@ -44,7 +45,7 @@ static bool inputs_are_constants(const struct node *n) {
 
 /* A constant that is made must not be much larger than those that the model stores. */
 static int64_t most_elements(const struct node *n) {
-    int64_t most = n->op && n->op->flags & OP_WEIGHTS ? MAX_WEIGHTS : MAX_ELEMENTS;
+    int64_t most = n->op && n->op->flags & OP_WEIGHTS ? MAX_FILLED : MAX_ELEMENTS;
     for (int k = 0; k < n->ins.n; k++) {
         const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
         int64_t count = t && t->source != TS_SPLAT ? tensor_count(t) : 0;

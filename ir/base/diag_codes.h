@@ -116,6 +116,13 @@ CODE(E_BUDGET, 802, "budget exceeded", "The compiled model needs more memory tha
      "it has "
      "4193280 of flash, 4194304 of RAM and 16777216 outside of the chip",
      "Use a smaller or quantized model, smaller sizes (--dim), or a larger board.")
+CODE(
+    E_MACHINE, 803, "wrong numbers of a machine",
+    "A file that --machine names is no file of `gcc2nn calibrate`, is damaged, lacks a number, has one that no machine "
+    "has or that nobody reads, or is for another target.",
+    "cpu.json: \"l1.byte\" is 80, and must be from 0.000244141 to 8 cycles/byte",
+    "Measure anew on the machine in question with `gcc2nn calibrate --target=TARGET -o FILE`; docs/machine.md lists "
+    "the keys with their units and ranges.")
 CODE(E_ENV, 901, "something is missing in the environment",
      "A compiler, emulator or package that this command needs was not found, or refuses to work.",
      "model.onnx: the compiler \"nocc\" was not found",

@@ -14,7 +14,8 @@ struct expr_table {
     struct expr_slot *slots;
     uint8_t *proofs; /* by id, which half of cap is enough for */
     size_t n, cap;
-    expr small[SMALL]; /* integers of type IDX, which are asked for most; NULL: not made yet */
+    expr small[SMALL];   /* integers of type IDX, which are asked for most; NULL: not made yet */
+    struct map noinline; /* function -> the same, compiled by itself */
 };
 
 struct expr_table *expr_table_new(struct ctx *c) {
@@ -22,7 +23,19 @@ struct expr_table *expr_table_new(struct ctx *c) {
     t->cap = 4096;
     t->slots = NEWN(&c->arena, struct expr_slot, t->cap);
     t->proofs = NEWN(&c->arena, uint8_t, t->cap / 2 + 1);
+    t->noinline = (struct map){.arena = &c->arena};
     return t;
+}
+const struct fn *fn_noinline(struct ctx *c, const struct fn *f) {
+    struct fn *other = map_get(&c->exprs->noinline, PKEY(f));
+    if (f->noinline || other) return f->noinline ? f : other;
+    other = NEW(&c->arena, struct fn);
+    *other = *f;
+    other->name = internf(c->names, "%s_noinline", f->name);
+    other->id = ++c->next_id;
+    other->noinline = true;
+    map_put(&c->exprs->noinline, PKEY(f), other);
+    return other;
 }
 uint8_t *x_proof(struct ctx *c, expr e) { return &c->exprs->proofs[e->id]; }
 

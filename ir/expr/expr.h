@@ -111,6 +111,7 @@ struct fn {
     enum dtype type, args[4];
     expr body;
     int id;
+    bool noinline; /* compiled by itself, not where it is called */
 };
 
 /* What an expression holds, itself or in its operands, but not in the extents of its variables: known when it is made.
@@ -184,6 +185,8 @@ expr x_bitcast(struct ctx *c, enum dtype value_type, expr a);
 expr x_round(struct ctx *c, enum dtype storage, expr a); /* F32 -> F32 through F16 ..., I32 -> I32 wrapped to I8 ... */
 expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill); /* fill NULL: indices are in range */
 expr x_call(struct ctx *c, const struct fn *f, const expr *args);
+/* The same function, compiled by itself: one for each f, named after it. */
+const struct fn *fn_noinline(struct ctx *c, const struct fn *f);
 expr x_text(struct ctx *c, expr load, expr n); /* load: of a plain U8 buffer, n: I64 */
 expr x_idxval(struct ctx *c, expr index);      /* I64 */
 /* An integer value as an index; structural through IDXVAL, +, -, * by constants, min, max, select, casts of integers.

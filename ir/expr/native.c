@@ -33,18 +33,18 @@ RUN(float_text, int64_t, nn_float_text(f64_at(a[0])))
 RUN(number_byte, int32_t, nn_number_byte(i64_at(a[0]), i32_at(a[1]), i32_at(a[2])))
 
 static const struct native rows[] = {
-    {{"length", 1, I64, {STR}, NULL, -1}, "nn_str_length", run_length},
-    {{"byte", 2, I32, {STR, I64}, NULL, -1}, "nn_str_byte", run_byte},
-    {{"part", 3, STR, {STR, I64, I64}, NULL, -1}, "nn_str_part", run_part},
-    {{"find", 3, I64, {STR, STR, I64}, NULL, -1}, "nn_str_find", run_find},
-    {{"letter_case", 2, I32, {I32, I32}, NULL, -1}, "nn_char_case", run_letter_case},
-    {{"char_at", 2, I32, {STR, I64}, NULL, -1}, "nn_char_at", run_char_at},
-    {{"char_byte", 2, I32, {I32, I32}, NULL, -1}, "nn_char_byte", run_char_byte},
-    {{"is_number", 2, I32, {STR, I32}, NULL, -1}, "nn_is_number", run_is_number},
-    {{"float_of", 1, F64, {STR}, NULL, -1}, "nn_float_of", run_float_of},
-    {{"integer_of", 2, I64, {STR, I32}, NULL, -1}, "nn_integer_of", run_integer_of},
-    {{"float_text", 1, I64, {F64}, NULL, -1}, "nn_float_text", run_float_text},
-    {{"number_byte", 3, I32, {I64, I32, I32}, NULL, -1}, "nn_number_byte", run_number_byte},
+    {{"length", 1, I64, {STR}, NULL, -1, false}, "nn_str_length", run_length},
+    {{"byte", 2, I32, {STR, I64}, NULL, -1, false}, "nn_str_byte", run_byte},
+    {{"part", 3, STR, {STR, I64, I64}, NULL, -1, false}, "nn_str_part", run_part},
+    {{"find", 3, I64, {STR, STR, I64}, NULL, -1, false}, "nn_str_find", run_find},
+    {{"letter_case", 2, I32, {I32, I32}, NULL, -1, false}, "nn_char_case", run_letter_case},
+    {{"char_at", 2, I32, {STR, I64}, NULL, -1, false}, "nn_char_at", run_char_at},
+    {{"char_byte", 2, I32, {I32, I32}, NULL, -1, false}, "nn_char_byte", run_char_byte},
+    {{"is_number", 2, I32, {STR, I32}, NULL, -1, false}, "nn_is_number", run_is_number},
+    {{"float_of", 1, F64, {STR}, NULL, -1, false}, "nn_float_of", run_float_of},
+    {{"integer_of", 2, I64, {STR, I32}, NULL, -1, false}, "nn_integer_of", run_integer_of},
+    {{"float_text", 1, I64, {F64}, NULL, -1, false}, "nn_float_text", run_float_text},
+    {{"number_byte", 3, I32, {I64, I32, I32}, NULL, -1, false}, "nn_number_byte", run_number_byte},
 };
 
 const struct native *native_named(const char *name) {

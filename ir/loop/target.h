@@ -101,6 +101,8 @@ static inline const struct stmt *instr_around(const struct stmt *s) {
     while (s && s->kind != S_INSTR) s = stmt_parent(s);
     return s;
 }
-const struct target *target_native(void);       /* the best row for the machine that gcc2nn runs on; never NULL */
+const struct target *target_native(void); /* the best row for the machine that gcc2nn runs on; never NULL */
+/* Why its code cannot run on the CPU that gcc2nn runs on, "the CPU has no avx2"; NULL: it can, as far as is known. */
+const char *target_lacks(const struct target *t);
 extern const struct target *const nn_targets[]; /* NULL ends */
 #endif

@@ -47,6 +47,7 @@ static bool parse_fn_head(struct parser *p, struct fn *f) {
     if (!expect(p, ":") || (f->type = parse_type(p)) == NONE) return false;
     if (dtype_value(f->type) != f->type)
         return parse_error(p, p->l.number, "%s is not a value type", dtype_name(f->type)), false;
+    f->noinline = accept_word(p, "noinline");
     return true;
 }
 static void parse_fn(struct parser *p) {

@@ -580,7 +580,7 @@ static void print_fn_def(struct text *t, struct ctx *c, const struct fn *f) {
     else print_name(t, f->name);
     text_char(t, '(');
     for (int k = 0; k < f->nargs; k++) text_printf(t, "%s%s: %s", k ? ", " : "", arg_names[k], dtype_name(f->args[k]));
-    text_printf(t, "): %s", dtype_name(f->type));
+    text_printf(t, "): %s%s", dtype_name(f->type), f->noinline ? " noinline" : "");
     struct let_plan lets;
     let_plan_make(c, &p.x, &lets, &f->body, 1, true);
     text_add(t, lets.order.n ? "\n" : " = ");

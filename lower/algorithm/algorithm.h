@@ -13,6 +13,7 @@
 struct algorithm_wishes {
     const char *const *pins, *const *off;
     int npins, noff;
+    enum dtype weights; /* I8: those of products may be rounded to it; NONE: they stay as they are */
 };
 struct algorithm_query {
     struct ctx *c;
@@ -29,6 +30,8 @@ struct algorithm_query {
     void *env;
     const struct map *results; /* buffers that are read elsewhere; NULL: all are */
     const struct algorithm_wishes *wishes;
+    /* A constant as the model has it, before anything rounded it; NULL: it is not asked. */
+    const struct tensor *(*given)(void *env, const struct buf *b);
 };
 /* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
 struct algorithm_part {
@@ -80,6 +83,11 @@ struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *o
 /* For the last part: all cells of a buffer that another part makes, as one of these dims. */
 struct buf *algorithm_view(const struct algorithm_query *q, struct rewriting *out, const char *name, struct buf *of,
                            const expr *dims, int nd);
+/* A value over the axes of a stage, over new ones of the same extents: for another stage. at: loads at those. */
+expr algorithm_own_axes(const struct algorithm_query *q, const struct stmt *s, expr value, const struct var **axes,
+                        expr *at);
+/* All stages become the last part's; the sum among them is the value now, if that is not NULL. */
+void algorithm_rest(const struct algorithm_query *q, struct rewriting *out, expr value);
 /* The same buffer, made in one part and read in others. */
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
 #endif

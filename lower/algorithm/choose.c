@@ -90,6 +90,26 @@ struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *o
     block_append(b, s_stage(q->c, made, axes, naxes, op, red, nred, NULL, value));
     return made;
 }
+expr algorithm_own_axes(const struct algorithm_query *q, const struct stmt *s, expr value, const struct var **axes,
+                        expr *at) {
+    struct subst own = {{.arena = &q->c->arena}};
+    for (int d = 0; d < s->u.stage.naxes; d++) {
+        axes[d] = var_new(q->c, s->u.stage.axes[d]->name, s->u.stage.axes[d]->extent);
+        at[d] = x_var(q->c, axes[d]);
+        map_put(&own.map, PKEY(s->u.stage.axes[d]), (void *)at[d]);
+    }
+    return x_subst(q->c, value, &own);
+}
+void algorithm_rest(const struct algorithm_query *q, struct rewriting *out, expr value) {
+    struct block *b = &out->parts.v[out->parts.n - 1].stmts;
+    for (struct stmt *s = q->stmts->first, *next; s; s = next) {
+        next = s->next;
+        stmt_remove(s);
+        if (value && s == q->k->sum)
+            s = s_stage(q->c, s->u.stage.buf, s->u.stage.axes, s->u.stage.naxes, RED_NONE, NULL, 0, NULL, value);
+        block_append(b, s);
+    }
+}
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b) {
     PUSH(&q->c->arena, &out->between, b);
 }

@@ -428,16 +428,6 @@ static expr product_of_part(struct sums *q, const struct part *p, expr a) {
     a = x_subst1(c, a, all, x_addi(c, x_var(c, p->v), p->from));
     return x_mul(c, a->type == F32 ? a : x_cast(c, F32, a), x_load(c, w, at, b->n, NULL));
 }
-/* The same stage's axes again, for another one: value over them. */
-static expr over_own_axes(struct ctx *c, const struct stmt *s, expr value, const struct var **axes, expr *at) {
-    struct subst own = {{.arena = &c->arena}};
-    for (int d = 0; d < s->u.stage.naxes; d++) {
-        axes[d] = var_new(c, s->u.stage.axes[d]->name, s->u.stage.axes[d]->extent);
-        at[d] = x_var(c, axes[d]);
-        map_put(&own.map, PKEY(s->u.stage.axes[d]), (void *)at[d]);
-    }
-    return x_subst(c, value, &own);
-}
 /* The kernel of a part, and what it makes. */
 static struct buf *sum_of_part(struct sums *q, const struct part *p, expr product) {
     struct ctx *c = q->c;
@@ -447,9 +437,9 @@ static struct buf *sum_of_part(struct sums *q, const struct part *p, expr produc
                                   NEWN(&c->arena, const struct var *, n + 1)};
     expr at[32];
     algorithm_part(q->at, q->out, "a part of its sum, which floats hold");
-    product = over_own_axes(c, s, product, axes[0], at);
+    product = algorithm_own_axes(q->at, s, product, axes[0], at);
     struct buf *acc = algorithm_stage(q->at, q->out, "acc", F32, axes[0], n, RED_SUM, p->red, s->u.stage.nred, product);
-    over_own_axes(c, s, product, axes[1], at);
+    algorithm_own_axes(q->at, s, product, axes[1], at);
     struct buf *made =
         algorithm_stage(q->at, q->out, "part", F32, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
     algorithm_between(q->at, q->out, made);
@@ -563,5 +553,5 @@ void integer_sums_rewrite(const struct algorithm_query *q, const struct algorith
     }
     fold_parts(q, q->stmts);
     algorithm_part(q, out, NULL);
-    block_move(&out->parts.v[out->parts.n - 1].stmts, q->stmts);
+    algorithm_rest(q, out, NULL);
 }

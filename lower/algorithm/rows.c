@@ -1,22 +1,40 @@
 /* The algorithms, a row each, and what their costs share; see algorithm.h. */
 #include "lower/algorithm/rows.h"
 #include "lower/algorithm/winograd.h"
+#include <math.h>
 
 double rows_cycles(const struct machine *m, double rows, double columns, double depth) {
     return rows * columns * depth / machine_lanes(m, F32) / machine_multiply_add(m, F32)->starts;
 }
 double bytes_cycles(const struct machine *m, double bytes) { return bytes * m->l2.byte; }
 double weights_cycles(const struct machine *m, double weights) { return 4 * weights * m->memory_byte; }
+double rows_weights(const struct algorithm_query *q) {
+    const struct stmt *s = q->k->sum;
+    if (!s || !q->k->product || !is_constant(q->k->b.read->u.buf)) return 0;
+    double weights = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (q->k->b.axes >> k & 1) weights *= typical_axis(q->c, s, k);
+    return weights;
+}
+/* Of 16-bit floats, by an instruction where there is one. */
+static double products_cycles(const struct algorithm_query *q, double cells, double depth) {
+    double least = rows_cycles(q->m, cells, 1, depth);
+    const struct problem *k = q->k;
+    for (const struct micro_speed *s = k->product ? q->m->micros : NULL; s && s->micro; s++)
+        if (s->micro->sum == F32 && s->micro->a == k->a.read->u.buf->type && s->micro->b == k->b.read->u.buf->type)
+            least = fmin(least, micro_cycles(q->m, s, cells * depth));
+    return least;
+}
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
     double cells = typical_result(q->c, s), depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
     (void)row;
-    double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
-    for (int k = 0; k < s->u.stage.naxes; k++)
-        if (weights > 0 && q->k->b.axes >> k & 1) weights *= typical_axis(q->c, s, k);
+    double slowly = fmax(across_cycles(q, cells, depth), unshared_cycles(q, cells, depth));
+    if (slowly > 0) return slowly;
     /* integers are multiplied more slowly, after zero points are subtracted */
-    double slow = s->u.stage.buf->type == I32 ? 2 : 1;
-    return slow * rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);
+    double slow = s->u.stage.buf->type == I32 ? 2 : 1, weights = rows_weights(q);
+    if (weights > 0) weights *= dtype_is_half(q->k->b.read->u.buf->type) ? 0.5 : 1;
+    return slow * products_cycles(q, cells, depth) + weights_cycles(q->m, weights);
 }
 #define WINOGRAD_ROW(name_, of, m, r, axes, whole_, bound_)                                                            \
     {                                                                                                                  \
@@ -35,6 +53,12 @@ const struct algorithm algorithm_rows[] = {
      .cycles = integer_sums_cycles,
      .rewrite = integer_sums_rewrite,
      .wants = integer_sums_wants},
+    {.name = "byte-weights",
+     .title = "weights rounded to bytes",
+     .refuses = byte_weights_refuse,
+     .cycles = byte_weights_cycles,
+     .rewrite = byte_weights_rewrite,
+     .bound = byte_weights_bound},
     WINOGRAD("winograd-2", 2, 3),
     WINOGRAD("winograd-4", 4, 3),
     WINOGRAD("winograd-6", 6, 3),
@@ -50,6 +74,16 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),
     WINOGRAD_WHOLE("winograd-4-1d-whole", 4, 3, 1),
     WINOGRAD_WHOLE("winograd-2-1d-5-whole", 2, 5, 1),
+    {.name = "turned-factor",
+     .title = "a factor that is turned first",
+     .refuses = turned_refuses,
+     .cycles = turned_cycles,
+     .rewrite = turned_rewrite},
+    {.name = "phases",
+     .title = "a convolution whose channels are phases",
+     .refuses = phases_refuse,
+     .cycles = phases_cycles,
+     .rewrite = phases_rewrite},
     {.name = "sorted-runs", .title = "sorted runs that become one", .beside = sorted_runs_beside},
     {.name = "heap", .title = "a heap of the best so far", .beside = heap_beside},
     {.name = "tables", .title = "values of bytes from tables", .beside = tables_beside},

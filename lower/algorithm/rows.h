@@ -5,6 +5,9 @@
 
 /* Products of f32: rows by columns of sums that long. */
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
+static inline bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
+/* Cells of the constant that is multiplied; 0: none is. */
+double rows_weights(const struct algorithm_query *q);
 /* What is computed of one byte (tables.c). */
 struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* TopK (topk.c). */
@@ -22,6 +25,23 @@ struct integer_product {
     double most_a, most_b, most_sum;
 };
 bool integer_product(const struct algorithm_query *q, struct stmt *s, struct integer_product *out);
+/* Products whose factors lie across the lanes (turned.c). */
+const char *turned_refuses(const struct algorithm_query *q, const struct algorithm *row);
+double turned_cycles(const struct algorithm_query *q, const struct algorithm *row);
+void turned_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+/* Of the definition of such a product, whose sums are across lanes; 0: it is none. */
+double across_cycles(const struct algorithm_query *q, double cells, double depth);
+/* Transposed convolutions (phases.c). */
+const char *phases_refuse(const struct algorithm_query *q, const struct algorithm *row);
+double phases_cycles(const struct algorithm_query *q, const struct algorithm *row);
+void phases_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+/* Of the definition of one, whose neighbours share no weights; 0: it is none. */
+double unshared_cycles(const struct algorithm_query *q, double cells, double depth);
+/* Weights rounded to bytes (byte_weights.c). */
+const char *byte_weights_refuse(const struct algorithm_query *q, const struct algorithm *row);
+double byte_weights_cycles(const struct algorithm_query *q, const struct algorithm *row);
+double byte_weights_bound(const struct algorithm *row, int64_t depth);
+void byte_weights_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
 double micro_cycles(const struct machine *m, const struct micro_speed *s, double products);
 /* So many bytes, moved once from or to beyond the second level of cache. */
 double bytes_cycles(const struct machine *m, double bytes);

@@ -72,7 +72,6 @@ static double largest_row(const double *rows, int count, int stride, int n, int 
 static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
     return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
 }
-static bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
 /* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or that without oh and kh;
  * zero NULL: whatever it is. */
 static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, int64_t offset[2]) {
@@ -353,7 +352,6 @@ static expr divided(const struct work *k, expr t) {
 /* What the sum was is read from its tile from now on; what follows it stays as it is. */
 static void replace_sum(const struct work *k, struct buf *y) {
     struct ctx *c = k->q->c;
-    struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
     const struct var **o = k->sum->u.stage.axes;
     expr at[TILE_AXES];
     for (int d = 0; d < k->dims; d++) {
@@ -364,11 +362,7 @@ static void replace_sum(const struct work *k, struct buf *y) {
     expr value = x_load(c, y, at, axes_of_tiles(k), NULL);
     if (k->row->whole) value = divided(k, value);
     if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
-    for (struct stmt *s = k->q->stmts->first, *next; s; s = next) {
-        next = s->next;
-        stmt_remove(s);
-        block_append(b, s == k->sum ? s_stage(c, s->u.stage.buf, o, k->dims + 2, RED_NONE, NULL, 0, NULL, value) : s);
-    }
+    algorithm_rest(k->q, k->out, value);
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
     struct work k = {.q = q, .row = row, .out = out, .sum = q->k->sum, .dims = row->dims, .cell = F32, .sum_type = F32};

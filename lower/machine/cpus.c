@@ -7,44 +7,46 @@
 /* X_TOIDX: the cells of a table by the places in a vector, a gather or a load for each lane; without vectors, what
  * compilers lose that vectorise loops without look-ups, too. Any division counts as X_DIV.
  * A product of i32 and its addition: two instructions, of which the first is slow. Conversions from 16 bits: an
- * instruction for halves, two for the others, or a dozen. */
-static const struct operation fused[] = {
-    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},   {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
-    {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1}, {X_DIV, F32, 11, 0.2}, {X_TOIDX, I32, 20, 0.1}, END};
+ * instruction for halves, two for the others, or a dozen; of bytes, two or more, by way of i32. */
+static const struct operation fused[] = {{X_FMA, F32, 4, 2},
+                                         {X_FMA, F64, 4, 2},
+                                         {X_ADD, I32, 10, 0.5},
+                                         {X_ADD, F32, 4, 2},
+                                         {X_LOAD, F32, 4, 2},
+                                         {X_CAST, F16, 8, 1},
+                                         {X_CAST, BF16, 4, 1},
+                                         {X_CAST, I8, 8, 1},
+                                         {X_DIV, F32, 11, 0.2},
+                                         {X_TOIDX, I32, 20, 0.1},
+                                         END};
 /* The instructions that clamp floats give another result for what is no number. */
-static const struct operation neon[] = {{X_FMA, F32, 4, 2},
-                                        {X_FMA, F64, 4, 2},
-                                        {X_ADD, I32, 10, 0.5},
-                                        {X_ADD, F32, 4, 2},
-                                        {X_MIN, I32, 2, 2},
-                                        {X_LOAD, F32, 4, 2},
-                                        {X_CAST, F16, 8, 1},
-                                        {X_CAST, BF16, 4, 1},
-                                        {X_DIV, F32, 12, 0.15},
-                                        {X_TOIDX, I32, 8, 0.25},
-                                        END};
-static const struct operation separate[] = {
-    {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},     {X_LOAD, F32, 4, 2},     {X_CAST, F16, 12, 0.2},
-    {X_CAST, BF16, 4, 1},  {X_DIV, F32, 12, 0.25}, {X_TOIDX, I32, 10, 0.2}, END};
+static const struct operation neon[] = {{X_FMA, F32, 4, 2},     {X_FMA, F64, 4, 2},      {X_ADD, I32, 10, 0.5},
+                                        {X_ADD, F32, 4, 2},     {X_MIN, I32, 2, 2},      {X_LOAD, F32, 4, 2},
+                                        {X_CAST, F16, 8, 1},    {X_CAST, BF16, 4, 1},    {X_CAST, I8, 8, 0.5},
+                                        {X_DIV, F32, 12, 0.15}, {X_TOIDX, I32, 8, 0.25}, END};
+static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
+                                            {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1},    {X_CAST, I8, 8, 0.4},
+                                            {X_DIV, F32, 12, 0.25}, {X_TOIDX, I32, 10, 0.2}, END};
 /* Two units of 64 bits, so one vector of 128 at a time; a load of one takes two cycles. Latencies and rates are those
  * of LLVM's scheduling model of the core; conversions as those of `fused`, at half their rate. Nothing was measured. */
-static const struct operation a55[] = {{X_FMA, F32, 4, 1},
-                                       {X_FMA, F64, 4, 1},
-                                       {X_ADD, I32, 4, 1},
-                                       {X_ADD, F32, 4, 1},
-                                       {X_MIN, I32, 2, 1},
-                                       {X_LOAD, F32, 4, 0.5},
-                                       {X_CAST, F16, 8, 0.5},
-                                       {X_CAST, BF16, 4, 0.5},
-                                       {X_DIV, F32, 13, 0.1},
-                                       {X_TOIDX, I32, 10, 0.1},
-                                       END};
-static const struct operation scalars[] = {
-    {X_ADD, I32, 4, 1},   {X_ADD, F32, 4, 2},     {X_LOAD, F32, 4, 2},     {X_CAST, F16, 12, 0.2},
-    {X_CAST, BF16, 4, 1}, {X_DIV, F32, 11, 0.25}, {X_TOIDX, I32, 5, 0.25}, END};
-static const struct operation fused_scalars[] = {
-    {X_FMA, F32, 4, 2},     {X_FMA, F64, 4, 2},   {X_ADD, I32, 4, 1},    {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
-    {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, {X_DIV, F32, 12, 0.2}, {X_TOIDX, I32, 5, 0.25}, END};
+static const struct operation a55[] = {{X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},      {X_ADD, I32, 4, 1},
+                                       {X_ADD, F32, 4, 1},    {X_MIN, I32, 2, 1},      {X_LOAD, F32, 4, 0.5},
+                                       {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5},  {X_CAST, I8, 8, 0.25},
+                                       {X_DIV, F32, 13, 0.1}, {X_TOIDX, I32, 10, 0.1}, END};
+static const struct operation scalars[] = {{X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
+                                           {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1},    {X_CAST, I8, 6, 1},
+                                           {X_DIV, F32, 11, 0.25}, {X_TOIDX, I32, 5, 0.25}, END};
+static const struct operation fused_scalars[] = {{X_FMA, F32, 4, 2},
+                                                 {X_FMA, F64, 4, 2},
+                                                 {X_ADD, I32, 4, 1},
+                                                 {X_ADD, F32, 4, 2},
+                                                 {X_LOAD, F32, 4, 2},
+                                                 {X_CAST, F16, 12, 0.2},
+                                                 {X_CAST, BF16, 4, 1},
+                                                 {X_CAST, I8, 6, 1},
+                                                 {X_DIV, F32, 12, 0.2},
+                                                 {X_TOIDX, I32, 5, 0.25},
+                                                 END};
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0},   {X_ADD, I32, 1, 1},
     {X_ADD, F32, 1, 1},         {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
@@ -67,6 +69,8 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
                                 avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
+                                /* as often as multiply-adds of f32, on Zen 4 and 5 */
+    avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 2}, {&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
                                 /* a tile in 16 cycles, so a row of it in one */
     amx_dots[] = {TILES(tile_dpbusd, 64, 32),   TILES(tile_dpbssd, 64, 32),
                   TILES(tile_dpbuud, 64, 32),   TILES(tile_dpbsud, 64, 32),
@@ -98,7 +102,7 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
  * on the core's other thread. */
-#define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48
+#define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48, .hides_call = 128
 
 const struct machine machine_c99 = {
     CPU, THREADS, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = scalars, .excess = true};
@@ -128,6 +132,7 @@ const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
 const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots};
+const struct machine machine_avx512bf16 = {AVX512, .name = "avx512bf16", .micros = avx512bf16_dots};
 const struct machine machine_amx = {AVX512_OF(2 << 20), .name = "amx", .micros = amx_dots};
 const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
 const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};

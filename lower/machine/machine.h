@@ -54,6 +54,7 @@ struct machine {
     int line;                /* bytes of a cache line */
     int panel_vectors;       /* at most, of a panel of weights */
     int body;                /* multiply-adds in a loop's body, at most; without vectors: in a tile */
+    int hides_call;          /* steps of a sum that hide a call behind it, of a function of vectors */
     int whole_tile;          /* cells of a tile of i32 sums without vectors, at most; 0: as many as body says */
     int stack_cells;         /* scratch of a row that lies on the stack, at most */
     int row_cells;           /* of a row whose stages are one kernel, at most */
@@ -63,8 +64,8 @@ struct machine {
     const struct gpu *gpu;   /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
-    machine_avx512vnni, machine_amx, machine_neon, machine_dotprod, machine_cortex_a55, machine_rv64, machine_cortex_m4,
-    machine_cortex_m55, machine_nvidia, machine_orin;
+    machine_avx512vnni, machine_avx512bf16, machine_amx, machine_neon, machine_dotprod, machine_cortex_a55,
+    machine_rv64, machine_cortex_m4, machine_cortex_m55, machine_nvidia, machine_orin;
 
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t); /* NULL: it has no such */
 /* The operation that sums products: a fused one, else the addition. NULL: nothing is known of sums of that type. */

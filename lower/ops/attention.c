@@ -179,8 +179,9 @@ static void op_attention(void) {
     j = raxis(a.total, "j");
     T s = reduce("sum", a.t, p, RED_SUM, list1(j), at(e, push(p, j)), NULL);
     if (!s) return;
-    X w_i = scores_axes(&a);
-    E share = div_(at(e, w_i), at(s, sub_list(w_i, 0, 3)));
+    X one = axes(shape(s)), w_i = scores_axes(&a);
+    T per = stage("share", a.t, one, div_(num(1), at(s, one)));
+    E share = mul(at(e, w_i), at(per, sub_list(w_i, 0, 3)));
     if (masked(&a)) share = sel(eq(at(m, sub_list(w_i, 0, 3)), hidden), num(0), share);
     T w = stage("weights", a.t, w_i, share); /* not rounded to half: the products are the result's only rounding */
     if (mode == 3) out_scores(&a, w);

@@ -113,13 +113,14 @@ static bool is_uniform(T t, double *v) {
         if (!const_value(t, k, &other) || other != *v) return false;
     return true;
 }
-/* Exponents with an exact short form; the others through pow. */
+/* Exponents with a short form that is at least as close as pow (docs/numbers.md); the others through pow. */
 static E power(E x, T y, X j) {
     double k;
     bool flt = x->type == F32 || x->type == F64, uniform = is_uniform(y, &k);
     if (uniform && k == 1) return x;
     if (uniform && k == 2) return mul(x, x);
     if (uniform && k == 0) return typed((enum dtype)x->type, 1);
+    if (uniform && flt && k == 3) return mul(mul(x, x), x);
     if (uniform && flt && k == -1) return div_(num(1), x);
     if (uniform && flt && k == 0.5)
         return sel(eq(x, neg(greatest((enum dtype)x->type))), greatest((enum dtype)x->type), add(sqrt_(x), num(0)));

@@ -45,7 +45,10 @@ static void group_norm(V x) {
     V ins[] = {last ? ms_channels_first(x) : x, gin(1), gin(2)};
     struct attr a[] = {attr_int("num_groups", int_attr("groups")), attr_float("epsilon", float_attr("epsilon"))};
     for (int k = 1; k < 3; k++) ins[k] = n_cast(ins[k], ins[0]->type.dtype);
-    V y = n_op("GroupNormalization", 0, ins, 3, a, 2);
+    struct node *norm = n_node_in("", "GroupNormalization", ins, 3, 1);
+    for (int k = 0; k < 2; k++) node_set_attr(norm, a[k]);
+    V y = norm->outs.v[0];
+    y->type = ins[0]->type; /* it is expanded, too: nobody else says so by now */
     if (silu) y = N_OP("Mul", y, N_OP("Sigmoid", y));
     gout(0, last ? ms_channels_last(y) : y);
 }

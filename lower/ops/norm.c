@@ -55,7 +55,10 @@ static void softmax(bool logarithm) {
     }
     T e = stage("exp", t, i, exp_term_(sub(at(x, i), at(m, own))));
     T s = reduce("sum", t, q.o, RED_SUM, q.r, at(e, q.from), NULL);
-    out(0, dtype(x), j, div_(at(e, j), at(s, pick(j, kept))));
+    X o = axes(shape(s));
+    T share = stage("share", t, o,
+                    div_(num(1), at(s, o))); /* one quotient for a row: others take as long as an exponential */
+    out(0, dtype(x), j, mul(at(e, j), at(share, pick(j, kept))));
 }
 static void op_softmax(void) { softmax(false); }
 static void op_logsoftmax(void) { softmax(true); }
@@ -260,25 +263,39 @@ static void op_instancenorm(void) {
     X i = axes(shape(x)), c = list1(i.v[1]);
     out(0, dtype(x), i, add(mul(mul(centred(x, i, mean, kept), at(inv, pick(i, kept))), at(scale, c)), at(b, c)));
 }
-static void op_groupnorm(void) {
-    T x = in(0), scale = in(1), b = in(2), mean, inv;
+#define GROUP_ATTRS A_FLOAT("epsilon", .f = 1e-5f), A_INT("stash_type", .i = 1), A_INT("per_group")
+static const struct op_attr a_group[] = {GROUP_ATTRS, A_INT("num_groups", .flags = A_REQUIRED), {0}},
+                            a_grouped[] = {GROUP_ATTRS, {0}};
+/* In two steps, so that each group is a row of what it computes: x as [n, group, channel of the group, ...], and back.
+ */
+static void exp_groupnorm(void) {
     int64_t groups = int_attr("num_groups");
-    enum dtype t = stash(x);
-    if (fail_if(rank(x) < 2 || groups < 1, E_SHAPE,
+    V x = gin(0), dims = N_OP("Shape", x);
+    if (fail_if(x->type.rank < 2 || groups < 1, E_SHAPE,
                 "GroupNormalization needs a channel axis and a positive number of groups"))
         return;
-    X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
-    require(multiple_of(dim(x, 1), idx(groups)), "the number of channels is no multiple of the groups");
-    require_per_channel(x);
-    T y = reshaped("grouped", x, gs); /* [n, group, channel of the group, ...] */
+    V parts[] = {n_dim(x, 0), N_INTS(groups), N_OP("Div", n_dim(x, 1), N_INTS(groups)), NULL};
+    int n = 3;
+    if (x->type.rank > 2) parts[n++] = N_OP("Slice", dims, N_INTS(2), N_INTS(INT32_MAX));
+    V ins[] = {N_OP("Reshape", x, n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", 0)))), gin(1), gin(2)};
+    struct node *g = n_node_in("gcc2nn", "GroupNormalization", ins, 3, 1);
+    for (const struct op_attr *row = a_grouped; row->name; row++)
+        if (node_attr(def_node(), row->name)) node_set_attr(g, *node_attr(def_node(), row->name));
+    gout(0, N_OP("Reshape", n_inferred(g), dims));
+}
+static void op_groupnorm(void) {
+    T x = in(0), scale = in(1), b = in(2), mean, inv;
+    enum dtype t = stash(x);
     bool kept[33];
-    for (int k = 0; k < gs.n; k++) kept[k] = k < 2;
-    if (!y || !statistics(y, kept, t, float_attr("epsilon"), &mean, &inv)) return;
-    X i = axes(s);
-    E g = div_(i.v[1], gs.v[2]), c = has_attr("per_group") ? g : i.v[1];
-    X at_g = list2(i.v[0], g);
-    E v = mul(sub(cast(t, at(x, i)), at(mean, at_g)), at(inv, at_g));
-    out(0, dtype(x), i, add(mul(v, cast(t, at(scale, list1(c)))), cast(t, at(b, list1(c)))));
+    E own = dim(x, 2), channels = has_attr("per_group") ? dim(x, 1) : mul(dim(x, 1), own);
+    for (int k = 1; k < 3; k++)
+        require(eq(dim(in(k), 0), channels), "input %d does not have one element for each channel", k);
+    for (int k = 0; k < rank(x); k++) kept[k] = k < 2;
+    if (!statistics(x, kept, t, float_attr("epsilon"), &mean, &inv)) return;
+    X i = axes(shape(x)), row = pick(i, kept),
+      c = list1(has_attr("per_group") ? i.v[1] : add(mul(i.v[1], own), i.v[2]));
+    E v = mul(sub(cast(t, at(x, i)), at(mean, row)), at(inv, row));
+    out(0, dtype(x), i, add(mul(v, cast(t, at(scale, c))), cast(t, at(b, c))));
 }
 static void up_groupnorm(struct node *n) { up_default_int(n, "per_group", 1); } /* 18: scale and bias for each group */
 static const struct op_upgrade u_groupnorm[] = {{20, up_groupnorm}, {0}};
@@ -332,11 +349,6 @@ static const struct op_attr a_layer[] = {A_INT("axis", .i = -1),
 static const struct op_attr a_skip[] = {A_FLOAT("epsilon", .f = 1e-12f), {0}};
 static const struct op_attr a_batch[] = {
     A_FLOAT("epsilon", .f = 1e-5f), A_FLOAT("momentum", .f = 0.9f), A_INT("training_mode"), {0}};
-static const struct op_attr a_group[] = {A_FLOAT("epsilon", .f = 1e-5f),
-                                         A_INT("num_groups", .flags = A_REQUIRED),
-                                         A_INT("stash_type", .i = 1),
-                                         A_INT("per_group"),
-                                         {0}};
 static const struct op_attr a_lp[] = {A_INT("axis", .i = -1), A_INT("p", .i = 2), {0}}, a_mvn[] = {A_INTS("axes"), {0}};
 static const struct op_slot s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_batch[] = {{"X", TS_FLOAT, 0},          {"scale", TS_FLOAT, 0},     {"B", TS_FLOAT, 0},
@@ -371,8 +383,10 @@ const struct op ops_norm[] = {
      .spec = "BatchNormalization-15; before 14 inference only", .affine = affine_batchnorm},
     {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm,
      .spec = "InstanceNormalization-22"},
-    {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,
+    {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .expand = exp_groupnorm, .upgrades = u_groupnorm,
      .spec = "GroupNormalization-21; per_group marks the form of 18"},
+    {"gcc2nn", "GroupNormalization", 1, 1, a_grouped, s_xsb, slots_y, .define = op_groupnorm,
+     .spec = "the same of [n, group, channel of the group, ...]"},
     {"", "LpNormalization", 22, 1, a_lp, slots_float, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22",
      .axes = {AXES_ATTR, .reduces = true}},
     {"", "MeanVarianceNormalization", 13, 9, a_mvn, slots_float, slots_y, .define = op_mvn,

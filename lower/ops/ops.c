@@ -53,6 +53,11 @@ E nmin(E a, E b) { return is_float(a) ? sel(is_nan(a), a, min_(a, b)) : min_(a, 
 E clampi(E i, E lo, E hi) { return min_(max_(i, lo), hi); }
 E ceil_div(E a, E b) { return div_(sub(add(a, b), idx(1)), b); }
 bool const_int(E e, int64_t *v) { return x_is_int(e, v); }
+int64_t index_most(E e) {
+    int64_t lo, hi;
+    x_bounds(def_node()->in->graph->ctx, e, &lo, &hi);
+    return hi;
+}
 
 bool has_length(T t, int n, const char *what) {
     int64_t d;

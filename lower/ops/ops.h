@@ -86,6 +86,7 @@ E nmin(E a, E b);
 E clampi(E i, E lo, E hi);       /* index clamped to lo..hi */
 E ceil_div(E a, E b);            /* of indices, b > 0 */
 bool const_int(E e, int64_t *v); /* an index known at compile time */
+int64_t index_most(E e);         /* what an index is at most, as far as is known */
 /* Must t be a vector of n elements (a scalar counts as one)? A length known only at run time is checked then; false
  * after a diagnostic. */
 bool has_length(T t, int n, const char *what);

@@ -131,14 +131,17 @@ static void arg(enum red_op op) {
     E r = raxis(dim(x, a), "k"), q = raxis(dim(x, a), "k");
     T m = reduce(op == RED_MAX ? "max" : "min", dtype(x), o, op, list1(r), at(x, splice(o, a, 0, list1(r))), NULL);
     if (!m) return;
-    /* NaN comes before all numbers, the first or last of several: its places lie beyond those of the others */
-    E beyond = typed(I64, last ? 0x1p62 : -0x1p62), v = at(x, splice(p, a, 0, list1(q)));
-    E here = sel(eq(v, at(m, p)), val(q), last ? typed(I64, -1) : greatest(I64));
-    if (dtype_is_float(dtype(x))) here = sel(is_nan(v), add(val(q), beyond), here);
-    T f = reduce("place", I64, p, last ? RED_MAX : RED_MIN, list1(q), here, NULL);
+    /* NaN comes before all numbers, the first or last of several: its places lie beyond those of the others, the first
+     * below 0 (and none above all), the last from 0 on (the others below, and none below all). */
+    enum dtype t = index_most(dim(x, a)) <= INT32_MAX ? I32 : I64;
+    E v = at(x, splice(p, a, 0, list1(q))), at_q = cast(t, val(q)), below = sub(at_q, greatest(t));
+    E own = last ? below : at_q, none = last ? sub(neg(greatest(t)), typed(t, 1)) : greatest(t);
+    E here = sel(eq(v, at(m, p)), own, none);
+    if (dtype_is_float(dtype(x))) here = sel(is_nan(v), last ? at_q : sub(below, typed(t, 1)), here);
+    T f = reduce("place", t, p, last ? RED_MAX : RED_MIN, list1(q), here, NULL);
     X i = axes(keep ? put(shape(x), a, idx(1)) : drop(shape(x), a));
-    E place = at(f, keep ? drop(i, a) : i);
-    out(0, I64, i, sel(last ? ge(place, beyond) : lt(place, num(0)), sub(place, beyond), place));
+    E place = cast(I64, at(f, keep ? drop(i, a) : i)), moved = add(place, cast(I64, greatest(t)));
+    out(0, I64, i, sel(lt(place, num(0)), last ? moved : add(moved, num(1)), place));
 }
 static void op_argmax(void) { arg(RED_MAX); }
 static void op_argmin(void) { arg(RED_MIN); }

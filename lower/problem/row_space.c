@@ -15,7 +15,7 @@ struct finder {
 };
 int row_role(const struct row_space *r, const struct var *v) {
     intptr_t k = (intptr_t)map_get(&r->vars, PKEY(v));
-    return k ? (int)k - 3 : ROW_INNER;
+    return k ? (int)k - 3 : x_is(v->extent, 1) ? ROW_UNIT : ROW_INNER;
 }
 static bool known(struct finder *q, const struct var *v) { return map_get(&q->r->vars, PKEY(v)) != NULL; }
 static void set_role(struct finder *q, const struct var *v, int role) {

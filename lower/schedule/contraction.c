@@ -11,12 +11,17 @@ static bool maps_follow(const struct problem *k) {
             return false;
     return true;
 }
+/* As it lies in memory, or, of bytes, as the float that it is. */
+static bool is_plain(const struct operand *o) {
+    expr v = o->value;
+    return v == o->read || (v->op == X_CAST && v->type == F32 && v->arg[0] == o->read && o->read->u.buf->type == I8);
+}
 const char *no_plain_product(const struct problem *k) {
     if (!k->product) return "no sum of products";
     if (k->nreductions > 1) return "several reductions";
     if (k->nresults > 1) return "several results";
     if (k->a.made || k->b.made || k->stages.v[0] != k->sum) return "a factor is made by the kernel itself";
-    if (k->a.value != k->a.read || k->b.value != k->b.read) return "a factor is changed before it is multiplied";
+    if (k->a.value != k->a.read || !is_plain(&k->b)) return "a factor is changed before it is multiplied";
     if (k->sum->u.stage.naxes > MAX_AXES || k->sum->u.stage.nred > MAX_AXES) return "too many axes";
     return maps_follow(k) ? NULL : "what follows the sum has other axes";
 }
@@ -90,15 +95,20 @@ static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct p
     g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
     return g->packed || !g->padded;
 }
-/* The lanes, in one way or another; false: there is no such way. */
-static bool choose_lane(struct plan *u, struct tiling *g) {
+/* The lanes, in one way or the other; false: there is no such way. A plain result has them along its last axis, or else
+ * along the channels, which are then stored one by one. */
+static bool choose_lane(struct plan *u, struct tiling *g, bool other) {
     const struct problem *q = g->q;
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = naxes_of(g) - 1;
-    if (g->vector > 1 && ly && ly->block) return choose_blocked_lane(u, g, ly);
-    if (g->across) return false;
-    if (g->vector == 1) return choose_scalar_lane(u, g);
-    if (last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1) return true;
+    if (g->vector > 1 && ly && ly->block) {
+        g->across = other;
+        return choose_blocked_lane(u, g, ly);
+    }
+    if (g->vector == 1) return !other && choose_scalar_lane(u, g);
+    bool along_last = last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1;
+    if (along_last && !other) return true;
+    if (other && (!along_last || last == 1)) return false; /* the first way is along the channels */
     return last >= 1 && try_lane(u, g, 1, true);
 }
 /* Rows: the last axis that only the broadcast operand has; before it, the axis whose rows may share a panel. */
@@ -211,10 +221,10 @@ static void choose_order(struct plan *u, struct tiling *g) {
         if (k != g->kred && k != inner) g->order[g->norder++] = k;
     if (inner >= 0) g->order[g->norder++] = inner;
 }
-const char *choose_axes(struct plan *u, struct tiling *g, bool across) {
-    g->across = across;
+const char *choose_axes(struct plan *u, struct tiling *g, bool other) {
     g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
-    if (!choose_lane(u, g)) return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
+    if (!choose_lane(u, g, other))
+        return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
     if (!choose_sum(u, g)) return "the blocks of channels are not what is summed";
     choose_rows(u, g);
     choose_order(u, g);

@@ -57,9 +57,7 @@ static void pack(struct plan *u, const struct tiling *g) {
     pack_group(u, g, &dims, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
-/* An instruction computes all of its lanes: behind the last cell too, where the panel holds zeros, and so do the
- * constants that the sum begins with. */
-static bool fills_lanes(const struct tiling *g) { return g->micro->instr && g->lanes > 1 && g->N > 0; }
+/* The constants that the sum begins with have cells for all lanes, too. */
 static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
     expr first = g->q->sum->u.stage.init;
     if (!fills_lanes(g) || g->N % g->lanes == 0 || g->blocked || !first) return;
@@ -181,7 +179,6 @@ static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
 }
 /* Chunks of the sum go round all panels, or round what shares one. */
 static void chunks_of_sum(struct plan *u, const struct tiling *g) {
-    int64_t chunks = const_extent(g->q->sum->u.stage.red[g->kred]) / g->kblock / g->chunk;
     step_split(&u->s, role.blocks, g->chunk, role.chunks, role.blocks, TAIL_NONE);
     step_carry(&u->s, role.chunks,
                g->outside      ? role.panels
@@ -189,14 +186,12 @@ static void chunks_of_sum(struct plan *u, const struct tiling *g) {
                : g->group >= 0 ? y_loop(u, g, g->group)
                                : role.row_tiles,
                g->q->sum->u.stage.buf->base);
-    step_cut(&u->s, role.chunks, 1);
-    if (chunks > 2) step_cut(&u->s, role.chunks, -1);
 }
 static void prefetch_panel(struct plan *u, const struct tiling *g) {
     const char *group = g->together ? role.group_row : g->group >= 0 ? y_loop(u, g, g->group) : NULL;
     step_prefetch(&u->s, g->vec->u.buf->base, u->m->line, g->often ? role.blocks : role.row_tiles,
                   g->chunk && !g->outside ? role.chunks : role.panels,
-                  LOOPS(group, role.row_tiles, g->often ? role.blocks : NULL));
+                  LOOPS(group, g->row >= 0 ? role.row_tiles : NULL, g->often ? role.blocks : NULL));
 }
 static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
     struct word_list unrolled = {0};
@@ -232,6 +227,29 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     if (g->prefetch && g->kred >= 0) prefetch_panel(u, g);
     kinds_of_loops(u, g, steps);
 }
+struct called {
+    struct plan *u;
+    struct word_list *fns;
+};
+static bool add_called(void *env, expr e) {
+    struct called *q = env;
+    if (e->op != X_CALL) return true;
+    for (int k = 0; k < q->fns->n; k++)
+        if (!strcmp(q->fns->v[k], e->u.fn->name)) return true;
+    add_loop(&q->u->s, q->fns, e->u.fn->name);
+    return true;
+}
+/* Functions behind a long sum are calls: written out for each vector of a tile they would be most of the code, and the
+ * sum hides what a call takes. */
+static void calls_behind_sum(struct plan *u, const struct tiling *g) {
+    enum { MANY_VECTORS = 8 };
+    struct word_list fns = {0};
+    double length = typical_cells(u->c, g->q->sum->u.stage.red, nsums_of(g), OPEN_SIZE);
+    if (g->lanes < 2 || g->mr * g->nr < MANY_VECTORS || length < u->m->hides_call) return;
+    for (int k = 0; k < u->k->stages.n; k++)
+        x_visit(u->k->stages.v[k]->u.stage.value, add_called, &(struct called){u, &fns});
+    for (int k = 0; k < fns.n; k++) step_noinline(&u->s, fns.v[k]);
+}
 const char *contraction_steps(struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
     if (g->piece > 1) { /* what follows the sum may read other operands, in the same pieces */
@@ -248,5 +266,6 @@ const char *contraction_steps(struct plan *u, const struct point *p) {
     if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
     result_loops(u, g);
     sum_loops(u, g);
+    calls_behind_sum(u, g);
     return NULL;
 }

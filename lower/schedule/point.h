@@ -42,7 +42,7 @@ enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
 
 /* How cells are computed: in vectors; operands read across; as many as a vector has written out; each result by itself.
  */
-enum cells_way { CELLS_LANES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_APART };
+enum cells_way { CELLS_LANES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_GATHERED, CELLS_APART };
 /* Channels of a block are computed at once; those of a last one that is not full by themselves. */
 struct block_lanes {
     bool lanes, cut;

@@ -112,25 +112,36 @@ static void nest_of_cells(struct cells *q) {
         q->loop = role.flat;
     }
 }
+/* Cells of an operand as they are, from wherever they lie. */
+static bool gathers(const struct stmt *s) {
+    expr e = s->u.stage.value;
+    return s->u.stage.buf->scope != SC_PARAM && e->op == X_LOAD && e->u.buf->scope == SC_PARAM;
+}
+/* In registers, for each vector of results; else it is computed where it is read. */
+static bool is_kept(const struct problem *k, const struct point *p, const struct stmt *s) {
+    return p->u.cells.way == CELLS_GATHERED ? gathers(s) : p->u.cells.keep && worth_keeping(k, s);
+}
 static void write_cells(struct cells *q, const struct point *p) {
     struct plan *u = q->u;
     const struct problem *k = u->k;
-    bool keep = p->u.cells.keep;
     int lanes = p->u.cells.n;
     layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
-        if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !(keep && worth_keeping(k, k->stages.v[i])))
+        if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !is_kept(k, p, k->stages.v[i]))
             step_inline(&u->s, k->stages.v[i]->u.stage.buf->base);
     nest_of_cells(q);
     if (lanes > 1) step_split(&u->s, q->loop, lanes, role.cells, role.lane, TAIL_CUT2);
-    struct word_list vectors = {0};
+    struct word_list vectors = {0}, gathered = {0};
     add_loop(&u->s, &vectors, role.lane);
-    for (int i = k->stages.n; i-- && keep;)
-        if (worth_keeping(k, k->stages.v[i]))
+    for (int i = k->stages.n; i--;)
+        if (is_kept(k, p, k->stages.v[i]))
             step_compute_at(&u->s, k->stages.v[i]->u.stage.buf->base, lanes > 1 ? role.cells : q->loop, SC_REG);
-    for (int i = 0; i < k->stages.n && keep; i++)
-        if (worth_keeping(k, k->stages.v[i])) add_loop(&u->s, &vectors, loop_of(q, k->stages.v[i], q->naxes - 1));
-    if (lanes > 1) step_kind(&u->s, p->u.cells.way == CELLS_UNROLLED ? LK_UNROLL : LK_VECTOR, vectors);
+    for (int i = 0; i < k->stages.n; i++)
+        if (is_kept(k, p, k->stages.v[i]))
+            add_loop(&u->s, gathers(k->stages.v[i]) ? &gathered : &vectors, loop_of(q, k->stages.v[i], q->naxes - 1));
+    if (lanes < 2) return;
+    if (p->u.cells.way == CELLS_GATHERED) step_kind(&u->s, LK_UNROLL, gathered);
+    step_kind(&u->s, p->u.cells.way == CELLS_UNROLLED ? LK_UNROLL : LK_VECTOR, vectors);
 }
 
 /* ---- reading across: neighbours in memory lie along an axis that is not the result's last */
@@ -281,9 +292,12 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     if (lanes_of(u) < 2 || q.keep) return NULL;
     add_cells(u, out, CELLS_ACROSS, 1);
     const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
-    if (k->cls != PROBLEM_MOVE && !(l && l->spec)) return NULL; /* whose cells lie side by side */
-    struct point *written = add_cells(u, out, CELLS_UNROLLED, q.merged);
-    if (k->indirect || k->guarded) written->u.cells.n = LOOKED_UP;
+    bool gathered = false;
+    for (int i = 0; i < k->stages.n; i++) gathered |= gathers(k->stages.v[i]);
+    if (k->cls == PROBLEM_MOVE || (l && l->spec)) { /* maps' cells lie side by side */
+        struct point *written = add_cells(u, out, CELLS_UNROLLED, q.merged);
+        if (k->indirect || k->guarded) written->u.cells.n = LOOKED_UP;
+    } else if (gathered) add_cells(u, out, CELLS_GATHERED, 1);
     return NULL;
 }
 static const char *pointwise_steps(struct plan *u, const struct point *p) {
@@ -299,6 +313,7 @@ static void print_pointwise(struct text *t, struct plan *u, const struct point *
     static const char *const ways[] = {[CELLS_LANES] = "",
                                        [CELLS_ACROSS] = "a few cells at a time, across",
                                        [CELLS_UNROLLED] = ", cells one by one",
+                                       [CELLS_GATHERED] = "what lies apart one by one, then in vectors",
                                        [CELLS_APART] = "each stage by itself"};
     (void)u;
     if (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_UNROLLED)

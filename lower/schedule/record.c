@@ -2,10 +2,10 @@
 #include "lower/schedule/record.h"
 #include "ir/base/text.h"
 #include "lower/schedule/point.h"
+#include <stdlib.h>
 #include <string.h>
 
-/* A line of the dump without blanks around it and the predicted cycles. */
-static const char *point_text(struct arena *a, const char *line, size_t n) {
+const char *record_point(struct arena *a, const char *line, size_t n) {
     while (n && *line == ' ') line++, n--;
     while (n && (line[n - 1] == ' ' || line[n - 1] == '\r')) n--;
     static const char cycles[] = " cycles";
@@ -21,7 +21,7 @@ struct reading {
     struct records *out;
     const char *machine;
     const char *block; /* the kernel's, from behind its name on; NULL: none has begun */
-    const char *last;  /* the line before */
+    const char *last;  /* the line before, of those that say nothing of another */
     size_t nlast;
 };
 static void read_head(struct reading *q, const char *line, size_t n) {
@@ -29,16 +29,20 @@ static void read_head(struct reading *q, const char *line, size_t n) {
     const char *colon = memchr(line, ':', n);
     q->block = NULL;
     if (n > sizeof machine - 1 && !memcmp(line, machine, sizeof machine - 1))
-        q->machine = point_text(&q->c->arena, line + sizeof machine - 1, n - (sizeof machine - 1));
+        q->machine = record_point(&q->c->arena, line + sizeof machine - 1, n - (sizeof machine - 1));
     else if (colon && colon[1] == ' ') q->block = colon + 2;
 }
 static void read_line(struct reading *q, const char *line, size_t n) {
+    static const char measured[] = "measured ";
+    const char *said = record_point(&q->c->arena, line, n);
+    bool taken = !strcmp(said, "taken"), time = !strncmp(said, measured, sizeof measured - 1);
     if (n && *line != ' ') read_head(q, line, n);
-    else if (q->machine && q->block && q->last && !strcmp(point_text(&q->c->arena, line, n), "taken")) {
-        struct record r = {q->machine, q->block, point_text(&q->c->arena, q->last, q->nlast)};
+    else if (q->machine && q->block && q->last && (taken || time)) {
+        struct record r = {q->machine, q->block, record_point(&q->c->arena, q->last, q->nlast), taken, 0};
+        if (time) r.measured = strtod(said + sizeof measured - 1, NULL);
         PUSH(&q->c->arena, &q->out->list, r);
     }
-    q->last = line, q->nlast = n;
+    if (!taken && !time) q->last = line, q->nlast = n;
 }
 struct records *records_read(struct ctx *c, const char *text) {
     const char *copy = arena_printf(&c->arena, "%s", text);
@@ -59,13 +63,16 @@ static bool names_strategy(const char *line, const struct strategy *const *by) {
     }
     return false;
 }
+bool record_is_of(const struct record *r, const struct machine *m, const char *problem,
+                  const struct strategy *const *by) {
+    size_t n = strlen(problem);
+    return !strcmp(r->machine, m->name) && !strncmp(r->text, problem, n) && names_strategy(r->text + n, by);
+}
 const char *recorded_point(const struct records *r, const struct machine *m, const char *problem,
                            const struct strategy *const *by) {
-    size_t n = strlen(problem);
     for (int k = r ? r->list.n : 0; k--;) {
         const struct record *q = &r->list.v[k];
-        if (!strcmp(q->machine, m->name) && !strncmp(q->text, problem, n) && names_strategy(q->text + n, by))
-            return q->point;
+        if (q->taken && record_is_of(q, m, problem, by)) return q->point;
     }
     return NULL;
 }

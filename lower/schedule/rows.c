@@ -1,6 +1,7 @@
 /* Row kernels: softmax, norms and every other group of stages that share rows (lower/problem/row_space.h). The stages
  * of one row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in
  * scratch for that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
+#include "ir/base/checked.h"
 #include "lower/problem/row_space.h"
 #include "lower/schedule/cpu.h"
 #include <string.h>
@@ -14,6 +15,8 @@ struct row_stage {
     bool heavy, scalar, inlined; /* heavy: divides or calls. scalar: one cell for each row */
     bool result, copied;         /* copied: a reduction that is one goes on in an accumulator */
     const struct var *lane;      /* axis or reduced variable that the lanes run over; NULL: stays scalar */
+    int fused;                   /* so many reduced variables, the last ones, are one loop */
+    const char *lane_loop;       /* of a reduction that has parts */
     int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
 };
 struct rows {
@@ -21,6 +24,7 @@ struct rows {
     struct row_space r;
     enum row_lanes mode;
     int lane_role; /* LANES_OUTER: the axis of P */
+    bool singly;   /* a result is written cell by cell */
     int n;
     struct row_stage v[MAX_STAGES];
     struct row_stage *out; /* the last result */
@@ -72,36 +76,61 @@ static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     if (st->s->u.stage.op != RED_NONE || st->result || (st->scalar && wider && st->ops)) return false;
     return places == 1 || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
 }
+/* What does not fill lanes is written without them: results of rows in lanes, and what each row has once. */
+static bool written_singly(struct rows *q, const struct row_stage *st) {
+    bool map = st->s->u.stage.op == RED_NONE, single = map && (q->mode == LANES_OUTER ? st->result : st->scalar);
+    q->singly |= single && st->result;
+    return single;
+}
 static bool look_at_stages(struct rows *q) {
     bool lanes = true;
+    q->singly = false;
     for (int i = 0; i < q->n; i++) q->v[i].scalar = is_scalar(q, q->v[i].s);
     for (int i = 0; i < q->n; i++) {
         struct row_stage *st = &q->v[i];
         struct costs k = {q, st, true};
         x_visit(st->s->u.stage.value, count_cost, &k);
-        lanes &= k.lanes && fills_lanes(st->s->u.stage.buf);
+        lanes &= (k.lanes && fills_lanes(st->s->u.stage.buf)) || written_singly(q, st);
         st->inlined = worth_inlining(q, st);
     }
     return lanes;
 }
 
 /* ---- lanes */
-/* The dim of b whose cells lie side by side. */
+/* The dim of b whose cells lie side by side; those of one cell behind it are none. */
 static int fast_dim(const struct rows *q, const struct buf *b) {
     const struct param_layout *l = layout_of(q->u->p, q->u->l, b);
-    return l && l->block ? 1 : b->nlogical - 1;
+    int d = b->nlogical - 1;
+    if (l && l->block) return 1;
+    while (d > 0 && (!l || !l->spec) && x_is(b->dims[d], 1)) d--;
+    return d;
 }
 struct fast {
     const struct rows *q;
     const struct stmt *s;
     const struct var *v;
 };
+static const struct var *moves_cell_by_cell(const struct fast *f, expr index, const struct var **v, int n) {
+    int64_t apart;
+    expr rest;
+    for (int k = 0; k < n; k++)
+        if (x_linear_in(f->q->u->c, index, v[k], &apart, &rest) && apart == 1 && !x_is(v[k]->extent, 1)) return v[k];
+    return NULL;
+}
+/* The variable that an index moves with cell by cell: the axis that a window slides along, or what is summed behind
+ * something else (a group's first channel). Whether lanes may begin there, the steps will see. */
+static const struct var *moving_var(const struct fast *f, expr index) {
+    const struct stmt *s = f->s;
+    if (index->op == X_VAR) return index->u.var;
+    const struct var *axis = moves_cell_by_cell(f, index, s->u.stage.axes, s->u.stage.naxes);
+    return axis ? axis : moves_cell_by_cell(f, index, s->u.stage.red, s->u.stage.nred);
+}
 static bool find_fast(void *env, expr e) {
     struct fast *f = env;
-    int d = e->op == X_LOAD ? fast_dim(f->q, e->u.buf) : -1;
-    if (d < 0 || e->arg[d]->op != X_VAR || x_is(e->arg[d]->u.var->extent, 1)) return true;
-    bool outer = row_role(&f->q->r, e->arg[d]->u.var) >= 0;
-    if (outer == (f->q->mode == LANES_OUTER)) f->v = e->arg[d]->u.var;
+    int d = e->op == X_LOAD && !is_constant(e->u.buf) ? fast_dim(f->q, e->u.buf) : -1;
+    const struct var *v = d < 0 ? NULL : moving_var(f, e->arg[d]);
+    if (!v || x_is(v->extent, 1)) return true;
+    if ((row_role(&f->q->r, v) >= 0) == (f->q->mode == LANES_OUTER)) f->v = v;
     return !f->v;
 }
 static const struct var *fast_var(const struct rows *q, const struct stmt *s) {
@@ -114,6 +143,36 @@ static const struct var *axis_of_role(const struct rows *q, const struct stmt *s
         if (row_role(&q->r, s->u.stage.axes[k]) == role) return s->u.stage.axes[k];
     return NULL;
 }
+struct run {
+    const struct rows *q;
+    const struct var *const *v; /* the last n of a reduction's */
+    int n;
+    bool found, bad;
+};
+/* The load's last indices are these variables, whose cells then lie one behind the other; or it has none of them. */
+static bool reads_run(void *env, expr e) {
+    struct run *r = env;
+    struct ctx *c = r->q->u->c;
+    if (e->op != X_LOAD) return true;
+    const struct param_layout *l = layout_of(r->q->u->p, r->q->u->l, e->u.buf);
+    bool any = false, all = !e->has_fill && e->n >= r->n && (!l || !l->spec) && e->u.buf->nlogical == e->n;
+    for (int k = 0; k < r->n; k++) {
+        int d = e->n - r->n + k;
+        for (int i = 0; i < e->n; i++) any |= x_uses_var(c, e->arg[i], r->v[k]);
+        all = all && e->arg[d]->op == X_VAR && e->arg[d]->u.var == r->v[k] && e->u.buf->dims[d] == r->v[k]->extent;
+    }
+    r->found |= any, r->bad |= any && !all;
+    return !r->bad;
+}
+/* How many of the variables that s reduces over, the last ones, are one run of cells in all that it reads: two at most.
+ * Of the quotients and remainders of three nobody sees any more, behind a constant, that they are one place. */
+static int reduced_run(const struct rows *q, const struct stmt *s) {
+    enum { MOST = 2 };
+    struct run r = {q, s->u.stage.red + s->u.stage.nred - MOST, MOST, false, false};
+    if (s->u.stage.nred < MOST) return 1;
+    x_visit(s->u.stage.value, reads_run, &r);
+    return r.found && !r.bad ? MOST : 1;
+}
 /* Does the first reduction read neighbours in the way that the mode wants? */
 static bool mode_fits(struct rows *q) {
     const struct stmt *s = NULL;
@@ -125,8 +184,8 @@ static bool mode_fits(struct rows *q) {
     return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
 /* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
-static int parts_for(const struct rows *q, const struct var *v) {
-    int64_t n = const_extent(v), lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
+static int parts_for(const struct rows *q, int64_t n) {
+    int64_t lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
     if (n < 0) return (int)(most / 2 * lanes);
     return (int)(n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : n >= lanes ? lanes : 0);
 }
@@ -143,7 +202,14 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
     const struct var *v = fast_var(q, s);
     for (int k = 0; v && k < s->u.stage.nred; k++)
         if (s->u.stage.red[k] == v) st->lane = v;
-    if (st->lane) st->parts = parts_for(q, v);
+    if (!st->lane) return;
+    st->fused = v == s->u.stage.red[s->u.stage.nred - 1] ? reduced_run(q, s) : 1;
+    int64_t cells = const_extent(v);
+    for (int k = 2; k <= st->fused; k++) {
+        int64_t n = const_extent(s->u.stage.red[s->u.stage.nred - k]);
+        cells = cells < 0 || n < 0 ? -1 : sat_mul(cells, n);
+    }
+    st->parts = parts_for(q, cells);
     if (!st->parts) st->lane = NULL;
 }
 
@@ -155,11 +221,15 @@ static const char *numbered(struct rows *q, const struct row_stage *st, const ch
 }
 static const char *part(struct rows *q, const struct row_stage *st) { return numbered(q, st, role.partial); }
 static const char *half(struct rows *q, const struct row_stage *st) { return numbered(q, st, role.halved); }
-static void partial_sums(struct rows *q, const struct row_stage *st) {
+static void partial_sums(struct rows *q, struct row_stage *st) {
     struct step_list *s = &q->u->s;
-    int lanes = lanes_of(q->u);
+    struct word_list run = {0};
+    int lanes = lanes_of(q->u), nred = st->s->u.stage.nred;
     if (!st->parts) return;
-    step_rfactor(s, st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
+    st->lane_loop = loop(q, st->name, st->lane);
+    for (int k = nred - st->fused; k < nred; k++) add_loop(s, &run, loop(q, st->name, st->s->u.stage.red[k]));
+    if (st->fused > 1) st->lane_loop = plan_fused(q->u, run, st->name);
+    step_rfactor(s, st->name, st->lane_loop, st->parts, part(q, st));
     if (st->parts > lanes) step_rfactor(s, st->name, loop_in(q->u, st->name, RFACTOR_LANE), lanes, half(q, st));
 }
 /* Rows outside, their cells inside; with lanes over rows, these go innermost. */
@@ -248,8 +318,27 @@ static void axes_inside(struct rows *q, const struct row_stage *st, const char *
         if (st->s->u.stage.axes[k] != st->lane) add_loop(&q->u->s, to, loop(q, name, st->s->u.stage.axes[k]));
 }
 static void reduced_outside(struct rows *q, const struct row_stage *st, const char *name, struct word_list *to) {
-    for (int k = 0; k < st->s->u.stage.nred; k++)
+    int fused = st->fused > 1 ? st->fused : 0;
+    for (int k = 0; k < st->s->u.stage.nred - fused; k++)
         if (st->s->u.stage.red[k] != st->lane) add_loop(&q->u->s, to, loop(q, name, st->s->u.stage.red[k]));
+}
+struct along {
+    struct rows *q;
+    const struct row_stage *st;
+};
+/* The cells of a constant that belong to the lanes are put side by side (the channels of a convolution's weights). */
+static bool lay_constant(void *env, expr e) {
+    struct along *f = env;
+    struct layout_dims dims = {0};
+    int at = -1;
+    if (e->op != X_LOAD || !is_constant(e->u.buf)) return true;
+    for (int d = 0; d < e->u.buf->nlogical; d++)
+        if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == f->st->lane) at = d;
+        else add_dim(&f->q->u->s, &dims, dim_whole(d));
+    if (at < 0 || at == e->u.buf->nlogical - 1) return true;
+    add_dim(&f->q->u->s, &dims, dim_whole(at));
+    step_layout(&f->q->u->s, e->u.buf->base, dims);
+    return true;
 }
 /* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
 static void vector_reduction(struct rows *q, const struct row_stage *st) {
@@ -258,6 +347,7 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
     const char *lane = loop_in(q->u, p, RFACTOR_LANE), *vectors = loop_in(q->u, p, role.part_vectors),
                *vector = loop_in(q->u, p, role.part_lane);
     struct word_list order = {0}, halved = {0};
+    x_visit(st->s->u.stage.value, lay_constant, &(struct along){q, st});
     reduced_outside(q, st, p, &order);
     add_loop(s, &order, loop_in(q->u, p, RFACTOR_LOOP));
     axes_inside(q, st, p, &order);
@@ -337,7 +427,7 @@ static void write_rows(struct rows *q) {
         if (!q->v[i].inlined && (!q->v[i].result || q->v[i].copied)) place(q, &q->v[i]);
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
-    if (q->mode == LANES_OUTER) step_kind(s, LK_VECTOR, LOOPS(role.lane));
+    if (q->mode == LANES_OUTER) step_kind(s, q->singly ? LK_UNROLL : LK_VECTOR, LOOPS(role.lane));
 }
 
 /* ---- the points */
@@ -382,4 +472,45 @@ static void print_rows(struct text *t, struct plan *u, const struct point *p) {
     (void)u;
     text_add(t, lanes[p->u.rows.lanes]);
 }
+
+/* ---- sums of products with fewer results than lanes are worth */
+/* What it takes to multiply and to sum in lanes along v, one result after the other: two loads for each vector, an
+ * addition for each cell behind the last one, and in the end the halves of a vector are added until one lane is left.
+ */
+static double cycles_of_dots(struct plan *u, const struct stmt *s, const struct var *v) {
+    double add = machine_op(u->m, X_ADD, F32)->latency, loads = 2 / machine_op(u->m, X_LOAD, F32)->starts;
+    double sums = typical_cells(u->c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE), halves = 1;
+    int64_t n = x_typical(u->c, v->extent, OPEN_SIZE), lanes = lanes_of(u);
+    for (int64_t k = lanes; k > 1; k /= 2) halves++;
+    double once = (double)(n / lanes) * loads + (double)(n % lanes) * add;
+    return (sums / (double)n * once + halves * add) * typical_cells(u->c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE);
+}
+static bool few_results(const struct problem *k, int lanes) {
+    int64_t n = 1;
+    for (int i = 0; i < k->sum->u.stage.naxes; i++)
+        if (k->axis[i] == ROLE_N) n *= const_extent(k->sum->u.stage.axes[i]);
+    return n > 0 && n < lanes;
+}
+/* Most lanes along the results of a product are for nothing where these are few; then rows have them along the sum, if
+ * a contraction takes clearly longer. */
+static const char *dots_points(struct plan *u, struct points *out) {
+    const struct problem *k = u->k;
+    struct points contraction = {0};
+    const char *why = no_plain_product(k);
+    if (why) return why;
+    if (lanes_of(u) < 2 || k->sum->u.stage.buf->type != F32 || k->a.read->u.buf->type != F32) return "no lanes of f32";
+    if (!few_results(k, lanes_of(u))) return "results fill the lanes";
+    struct rows *q = find_rows(u, &why);
+    if (!q) return why;
+    q->mode = LANES_INNER;
+    const struct var *v = fast_var(q, k->sum);
+    if (!v) return "the first reduction does not read neighbours so";
+    strategy_contraction.points(u, &contraction);
+    double least = contraction.list.n ? contraction.list.v[0].cycles : 0, cycles = cycles_of_dots(u, k->sum, v);
+    if (least <= 1.25 * cycles) return "a contraction does not take clearly longer, or nothing says how long it takes";
+    struct point *p = add_point(u, out, &strategy_dots);
+    p->u.rows.q = q, p->u.rows.lanes = LANES_INNER, p->cycles = cycles;
+    return NULL;
+}
+const struct strategy strategy_dots = {"rows", dots_points, rows_steps, print_rows};
 const struct strategy strategy_rows = {"rows", rows_points, rows_steps, print_rows};

@@ -31,6 +31,7 @@ enum step_kind {
     STEP_WIDEN,
     STEP_PAD,
     STEP_INLINE,
+    STEP_NOINLINE,
     STEP_PREFETCH,
     STEP_PIPELINE,
     STEP_TENSORIZE,
@@ -148,6 +149,9 @@ struct step {
         struct {
             const char *instr;
         } tensorize;
+        struct {
+            const char *fn;
+        } noinline;
         struct {
             const char *buf;
         } of; /* inline, scratch, border */

@@ -11,11 +11,18 @@ static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.n
 enum { OPEN_EXTENT = 1 << 20 };
 /* How a long sum is cut: chunks of it go round the rows of a panel, or round all panels (outside). */
 enum chunks { CHUNKS_ANY, CHUNKS_NONE, CHUNKS_INSIDE, CHUNKS_OUTSIDE };
-/* Axes: of lanes, rows and the sum; or why there are none. across: panels are whole groups of channels. */
-const char *choose_axes(struct plan *u, struct tiling *g, bool across);
+/* Axes: of lanes, rows and the sum; or why there are none. other: the lanes in another way. */
+const char *choose_axes(struct plan *u, struct tiling *g, bool other);
 /* Channels of a group that its vectors do not fill are computed in equal panels of more than one: so many of nr
  * vectors; 0: it has no such parts. */
 int64_t equal_panels(int64_t per, int lanes, int nr);
+/* All lanes are computed, behind the last cell too, where the panel holds zeros: by instructions, which do no less, and
+ * where rows share the panel and what is left would be several vectors, or a lane or two. */
+static inline bool fills_lanes(const struct tiling *g) {
+    if (g->lanes < 2 || g->N < 1) return false;
+    int64_t left = g->N % g->lanes;
+    return g->micro->instr || (g->packed && !g->per && g->mr > 1 && left && (left < 4 || left & (left - 1)));
+}
 /* The row and the reduced axis v move along one index of the broadcast operand: a window. */
 bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v);
 /* The best of this way: together, chunk, outside, prefetch, often. false: there is none. */

@@ -41,7 +41,7 @@ static void set_tile(struct tiling *g, int64_t mr, int nr) {
     int64_t tiles = (g->counted + mr - 1) / mr;
     mr = (g->counted + tiles - 1) / tiles;
     g->mr = (int)mr, g->nr = nr, g->nv = nr * (int)lanes;
-    if (g->micro->instr) cells = (cells + lanes - 1) / lanes * lanes; /* it computes all of its lanes */
+    if (fills_lanes(g)) cells = (cells + lanes - 1) / lanes * lanes;
     if (g->per && g->per % lanes) cells = g->per / equal_panels(g->per, g->lanes, nr);
     if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
@@ -135,8 +135,8 @@ static void best_first(struct family *f) {
     memmove(v + 1, v, (size_t)at * sizeof *v);
     v[0] = best;
 }
-static const char *find_family(struct plan *u, struct family *f, struct tiling g, bool across) {
-    const char *why = choose_axes(u, &g, across);
+static const char *find_family(struct plan *u, struct family *f, struct tiling g, bool other) {
+    const char *why = choose_axes(u, &g, other);
     if (why) return why;
     add_tiles(u, f, &g);
     if (!f->tilings.n) return "what is summed or grouped is no multiple of its tiles";
@@ -147,13 +147,13 @@ static const char *find_family(struct plan *u, struct family *f, struct tiling g
 static int add_families(struct plan *u, struct family *f, const struct micro *micro, struct operation op,
                         const char **why) {
     struct tiling g = {.q = u->k, .micro = micro, .op = op};
-    struct family across = {0};
+    struct family other = {0};
     *why = find_family(u, f, g, false);
-    if (find_family(u, &across, g, true)) return *why ? 0 : 1;
-    if (*why) return *why = NULL, f[0] = across, 1;
-    bool better = across.tilings.v[0].cycles < f->tilings.v[0].cycles;
-    f[1] = better ? f[0] : across;
-    if (better) f[0] = across;
+    if (find_family(u, &other, g, true)) return *why ? 0 : 1;
+    if (*why) return *why = NULL, f[0] = other, 1;
+    bool better = other.tilings.v[0].cycles < f->tilings.v[0].cycles;
+    f[1] = better ? f[0] : other;
+    if (better) f[0] = other;
     return 2;
 }
 static void put_point(struct plan *u, struct points *out, const struct tiling *g) {

@@ -50,10 +50,26 @@ static const struct instr_row vpdpbusd = {
               "    return _mm512_dpbusd_epi32(c, _mm512_set1_epi32(four), _mm512_loadu_si512(b));\n}\n",
     .c = "{C} = (nn_i32x16)nn_vpdpbusd((__m512i){C}, {&A}, {&B})"};
 
+/* A pair of bf16 times 16 pairs. Products are exact in f32; the second of a pair is added first, each with one
+ * rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
+static const struct instr_row vdpbf16ps = {
+    .name = "vdpbf16ps",
+    .body = "proc p(C: f32[16] inout, A: bf16[2] in, B: bf16[16,2] in)\n"
+            "  for v<16\n    for k<2\n      C[v] = fma(A[k], B[v,k], C[v])\n",
+    .holes = {{"C", F32, {1, 0}}, {"A", BF16, {0, 1}}, {"B", BF16, {2, 1}}},
+    .helper =
+        "static inline __m512 nn_vdpbf16ps(__m512 c, const void *a, const void *b) {\n"
+        "    int32_t pair;\n    __builtin_memcpy(&pair, a, 4);\n"
+        "    return _mm512_dpbf16_ps(c, (__m512bh)_mm512_set1_epi32(pair), (__m512bh)_mm512_loadu_si512(b));\n}\n",
+    .c = "{C} = (nn_f32x16)nn_vdpbf16ps((__m512){C}, {&A}, {&B})",
+    .bound = 2};
+
 const struct instr_row *const nn_instrs_avx2[] = {&vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx512[] = {&vpmaddwd_x16, &vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, NULL};
+const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps,    &vpdpbusd, &vpdpwssd,
+                                                        &vpmaddwd_x16, &vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_amx[] = {
     &nn_tile_dpbusd, &nn_tile_dpbssd, &nn_tile_dpbuud, &nn_tile_dpbsud, &nn_tile_dpbf16ps,
     &vpdpbusd,       &vpdpwssd,       &vpmaddwd_x16,   &vpmaddwd,       NULL};

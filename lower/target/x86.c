@@ -71,46 +71,53 @@
 #define AVX512_NARROW "_mm_storeu_si128((__m128i *)(void *)%b, _mm512_cvtepi32_epi8((__m512i)%a))"
 #define AVX512_HALVE  "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtepi32_epi16((__m512i)%a))"
 
+/* bf16. Its instruction takes denormals for zeros, which are rare. */
+#define AVX512_WIDE_BF16(halves) "($T)_mm512_slli_epi32(_mm512_cvtepu16_epi32(" halves "), 16)"
+#define AVX512_ROUNDED                                                                                                 \
+    "_mm512_srli_epi32(_mm512_add_epi32((__m512i)%a, _mm512_add_epi32(_mm512_and_si512(_mm512_srli_epi32((__m512i)%a," \
+    " 16), _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7fff))), 16)"
+#define AVX512_TO_BF16                                                                                                 \
+    "_mm512_cvtepi32_epi16(_mm512_mask_or_epi32(" AVX512_ROUNDED ", _mm512_cmp_ps_mask(%a, %a, _CMP_UNORD_Q), "        \
+    "_mm512_srli_epi32((__m512i)%a, 16), _mm512_set1_epi32(0x40)))"
+#define BF16_TO_BF16                                                                                                   \
+    "(__builtin_expect(_mm512_fpclass_ps_mask(%a, 0x20), 0) ? _mm512_mask_cvtepi32_epi16((__m256i)_mm512_cvtneps_pbh(" \
+    "%a), _mm512_fpclass_ps_mask(%a, 0x20), " AVX512_ROUNDED ") : (__m256i)_mm512_cvtneps_pbh(%a))"
+#define BF16_ROWS(halves)                                                                                              \
+    {X_LOAD, BF16, 16, AVX512_WIDE_BF16("_mm256_loadu_si256((const __m256i *)(const void *)%a)")},                     \
+        {X_ROUND, BF16, 16, "_mm256_storeu_si256((__m256i *)(void *)%b, " halves ")"}, {                               \
+        X_CAST, BF16, 16, AVX512_WIDE_BF16(halves)                                                                     \
+    }
+
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
 static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_LOOK_UP, AVX2_BYTES, END};
-static const struct spell_row avx512_rows[] = {
-    AVX2_X4,
-    AVX2_X8,
-    F16C,
-    AVX2_LOOK_UP,
-    {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},
-    {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"},
-    AVX2_BYTES,
-    WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),
-    WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),
-    {X_ROUND, U8, 16, AVX512_NARROW},
-    WIDE256(U16, "_mm512_cvtepu16"),
-    WIDE256(I16, "_mm512_cvtepi16"),
-    {X_ROUND, I8, 16, AVX512_NARROW},
-    {X_ROUND, U16, 16, AVX512_HALVE},
-    {X_ROUND, I16, 16, AVX512_HALVE},
-    {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"},
-    {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},
-    {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"},
-    {X_MAX, F32, 16, "_mm512_max_ps(%a, %b)"},
-    {X_SQRT, F32, 16, "_mm512_sqrt_ps(%a)"},
-    {X_MIN, F64, 8, "_mm512_min_pd(%a, %b)"},
-    {X_MAX, F64, 8, "_mm512_max_pd(%a, %b)"},
-    {X_SQRT, F64, 8, "_mm512_sqrt_pd(%a)"},
-    {X_FLOOR, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)"},
-    {X_CEIL, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)"},
-    {X_TRUNC, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},
-    {X_RINT, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},
-    {X_RINT, I32, 16, "($T)_mm512_cvtps_epi32(%a)"},
-    {X_LOAD, F16, 16, "_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)%a))"},
-    {X_ROUND, F16, 16,
-     "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))"},
-    END};
+#define AVX512_ROWS                                                                                                    \
+    AVX2_X4, AVX2_X8, F16C, AVX2_LOOK_UP, {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},               \
+        {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"}, AVX2_BYTES,                              \
+        WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"), WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),                \
+        {X_ROUND, U8, 16, AVX512_NARROW}, WIDE256(U16, "_mm512_cvtepu16"), WIDE256(I16, "_mm512_cvtepi16"),            \
+        {X_ROUND, I8, 16, AVX512_NARROW}, {X_ROUND, U16, 16, AVX512_HALVE}, {X_ROUND, I16, 16, AVX512_HALVE},          \
+        {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},               \
+        {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"}, {X_MAX, F32, 16, "_mm512_max_ps(%a, %b)"},                          \
+        {X_SQRT, F32, 16, "_mm512_sqrt_ps(%a)"}, {X_MIN, F64, 8, "_mm512_min_pd(%a, %b)"},                             \
+        {X_MAX, F64, 8, "_mm512_max_pd(%a, %b)"}, {X_SQRT, F64, 8, "_mm512_sqrt_pd(%a)"},                              \
+        {X_FLOOR, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)"},                     \
+        {X_CEIL, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)"},                      \
+        {X_TRUNC, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                        \
+        {X_RINT, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                  \
+        {X_RINT, I32, 16, "($T)_mm512_cvtps_epi32(%a)"},                                                               \
+        {X_LOAD, F16, 16, "_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)%a))"}, {                 \
+        X_ROUND, F16, 16,                                                                                              \
+            "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | "              \
+            "_MM_FROUND_NO_EXC))"                                                                                      \
+    }
+static const struct spell_row avx512_rows[] = {AVX512_ROWS, BF16_ROWS(AVX512_TO_BF16), END},
+                              avx512bf16_rows[] = {AVX512_ROWS, BF16_ROWS(BF16_TO_BF16), END};
 
 /* What the rows share; each row says what it adds. */
 #define X86              .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <immintrin.h>\n", .cc = "cc"
 #define AVX2             X86, .cflags = "", .spell = avx2_rows
 #define AVX512           X86, .cflags = "", .spell = avx512_rows
+#define AVX512BF16       X86, .cflags = "", .spell = avx512bf16_rows
 #define AVX2_NEEDS       "avx2 fma f16c"
 #define AVX2_ATTRIBUTE   "avx2,fma,f16c"
 #define AVX512_NEEDS     "avx512f avx512bw avx512dq avx512vl fma f16c"
@@ -160,12 +167,21 @@ const struct target nn_target_x86_avx512vnni = {
     .attribute = AVX512_ATTRIBUTE ",avx512vnni",
     .instrs = nn_instrs_avx512vnni,
 };
+const struct target nn_target_x86_avx512bf16 = {
+    AVX512BF16,
+    .name = "x86-avx512bf16",
+    .machine = &machine_avx512bf16,
+    .help = "x86-avx512vnni with AVX512-BF16 (Cooper Lake, Zen 4 and later): dot products of bf16, too",
+    .needs = AVX512_NEEDS " avx512vnni avx512bf16",
+    .attribute = AVX512_ATTRIBUTE ",avx512vnni,avx512bf16",
+    .instrs = nn_instrs_avx512bf16,
+};
 const struct target nn_target_x86_amx = {
-    AVX512,
+    AVX512BF16,
     .name = "x86-amx",
     .machine = &machine_amx,
     .help = "x86-avx512vnni with AMX (Sapphire Rapids and later): products of matrices of bytes and bf16",
-    .needs = AVX512_NEEDS " avx512vnni amxtile amxint8 amxbf16",
-    .attribute = AVX512_ATTRIBUTE ",avx512vnni,amx-tile,amx-int8,amx-bf16",
+    .needs = AVX512_NEEDS " avx512vnni avx512bf16 amxtile amxint8 amxbf16",
+    .attribute = AVX512_ATTRIBUTE ",avx512vnni,avx512bf16,amx-tile,amx-int8,amx-bf16",
     .instrs = nn_instrs_amx,
 };

@@ -50,7 +50,7 @@ def elem(dtype):
 class Maker(More):
     domain = ""
     targets = ["c99", "x86-avx2", "x86-avx512"]
-    options, threads, precision = [], 1, None   # of gcc2nn
+    options, threads, precision, weights_precision = [], 1, None, None   # of gcc2nn
     any_point = False   # sums in another order may lose more digits than the comparison allows where terms cancel
 
     def __init__(self, seed):

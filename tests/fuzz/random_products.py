@@ -11,14 +11,15 @@ from random_models import Impossible, Maker, TensorProto, helper, np, onnx, shap
 
 ALGORITHMS = ["winograd-2", "winograd-4", "winograd-6", "winograd-2-5x5", "winograd-4-5x5", "winograd-2-1d", "winograd-4-1d",
               "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
-              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "tables", "direct"]
+              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "tables", "turned-factor", "phases", "phases",
+              "direct"]
 BYTES = [np.uint8, np.int8]
 
 
 class Products(Maker):
     any_point = True    # no point of a product changes the order of its sum
-    targets = ["x86-avx512vnni", "x86-avx512vnni", "x86-amx", "x86-amx", "x86-avx512", "x86-avx2", "x86-avxvnni", "x86-64", "c99", "aarch64",
-               "aarch64-dotprod", "cortex-a55", "riscv64", "cortex-m4", "cortex-m55", "cuda", "cuda", "jetson"]
+    targets = ["x86-avx512vnni", "x86-avx512vnni", "x86-avx512bf16", "x86-amx", "x86-amx", "x86-avx512", "x86-avx2",
+               "x86-avxvnni", "x86-64", "c99", "aarch64", "aarch64-dotprod", "cortex-a55", "riscv64", "cortex-m4", "cortex-m55", "cuda", "cuda", "jetson"]
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -31,6 +32,9 @@ class Products(Maker):
         if not self.quantised and self.r.random() < 0.25:
             self.precision = self.r.choice(["bf16", "bf16", "fp16"])
             self.options = [*self.options, f"--precision={self.precision}"]
+        if not self.quantised and self.r.random() < 0.25:      # half of the time also where it takes longer
+            self.weights_precision = "int8"
+            self.options = [*self.options, *self.r.choice([[], ["--algorithm=byte-weights"]]), "--weights-precision=int8"]
         self.channels_of = {}   # input -> axis of its channels, if not 1
         self.threads = self.r.choice([1, 1, 1, 2, 3])
 
@@ -183,11 +187,14 @@ class Products(Maker):
             w = self.weights([n, k] if flip else [k, n], 0 if flip else 1)
             y = self.add("Gemm", [x, w, self.const(self.floats([n]))], transB=flip)
         elif self.r.random() < 0.3:
-            w = self.given(self.floats(self.of(x)[:-2] + [k, n]))
+            flip = self.r.randrange(2)
+            w = self.given(self.floats(self.of(x)[:-2] + ([n, k] if flip else [k, n])))
             self.still.add(w)
-            y = self.add("MatMul", [x, w])
+            y = self.add("Einsum", [x, w], equation="...mk,...nk->...mn") if flip else self.add("MatMul", [x, w])
         else:
-            y = self.add("MatMul", [x, self.weights([k, n], 1)])
+            each = self.of(x)[:-2] if not self.quantised and self.r.random() < 0.2 else []   # weights for each of a batch
+            self.still.update([x] if each else [])
+            y = self.add("MatMul", [x, self.weights(each + [k, n], 1)])
         self.after(y)
 
     def between(self):

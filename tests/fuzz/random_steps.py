@@ -24,7 +24,8 @@ VALUE = {"bool": "bool", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "
          "f8e5m2": "f32", "f8e5m2fnuz": "f32", "f8e8m0": "f32", "f4e2m1": "f32", "u4": "i32", "i4": "i32", "u2": "i32",
          "i2": "i32"}
 TARGETS = {"c99": None, "x86-64": None, "x86-avx2": "avx2", "x86-avxvnni": "avx_vnni", "x86-avx512": "avx512bw",
-           "x86-avx512vnni": "avx512_vnni", "x86-amx": "amx_int8", "aarch64": "aarch64-linux-gnu-gcc qemu-aarch64",
+           "x86-avx512vnni": "avx512_vnni", "x86-avx512bf16": "avx512_bf16", "x86-amx": "amx_int8",
+           "aarch64": "aarch64-linux-gnu-gcc qemu-aarch64",
            "aarch64-dotprod": "aarch64-linux-gnu-gcc qemu-aarch64", "riscv64": "riscv64-linux-gnu-gcc qemu-riscv64",
            "cuda": "g++"}       # Cortex-M prints what riscv64 does: scalars, with fma
 ROWS = ["vpmaddwd", "vpdpbusd_vex", "vpdpbusd", "sdot", "udot"]
@@ -384,7 +385,7 @@ def usable(target):
     needs = TARGETS[target]
     if needs is None:
         return True
-    if needs.startswith("avx"):
+    if needs.startswith(("avx", "amx")):
         return needs in cpu_flags()
     return all(shutil.which(tool) for tool in needs.split())
 

@@ -10,7 +10,6 @@ scheduled program (generated code must equal it bit for bit), --compiled builds 
 """
 import argparse
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -18,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
+for folder in "models", "fuzz":
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
 try:
     import numpy as np
     import onnx
-    import onnxruntime
+    import onnxruntime      # noqa: F401   trial.py asks it
     from onnx import helper, numpy_helper
     import ms_cases_experts     # noqa: F401   these add to CASES
     import ms_cases_more    # noqa: F401
@@ -30,6 +30,7 @@ try:
     import regex_cases      # noqa: F401
     import string_cases     # noqa: F401
     from run_models import saturates
+    from trial import run_onnxruntime
 except ImportError as e:
     print(f"SKIPPED operators of com.microsoft: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
     if "--json" in sys.argv:
@@ -80,34 +81,12 @@ def model_of(case, r):
     return model, data
 
 
-def run_onnxruntime(model, data):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, {k: numpy_helper.to_array(v) for k, v in data.items()})
-
-
-def referee(pipe, model, data):
-    try:
-        pipe.send((run_onnxruntime(model, data), ""))
-    except Exception as e:      # whatever ONNX Runtime throws
-        pipe.send((None, str(e).splitlines()[0][:300]))
-
-
 def asked(model, data):
-    """(results or None, why) by ONNX Runtime, in a process of its own: it crashes on some of what it does not support."""
-    mine, its = multiprocessing.get_context("fork").Pipe()
-    process = multiprocessing.get_context("fork").Process(target=referee, args=(its, model, data))
-    process.start()
-    its.close()
+    """(results or None, why) by ONNX Runtime."""
     try:
-        return mine.recv()
-    except EOFError:
-        return None, "it crashed"
-    finally:
-        process.join()
+        return run_onnxruntime(model, {k: numpy_helper.to_array(v) for k, v in data.items()}), ""
+    except RuntimeError as e:
+        return None, str(e).splitlines()[0][:300]
 
 
 def difference(got, want, case):

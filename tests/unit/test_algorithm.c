@@ -317,3 +317,56 @@ static void take_the_same_elements(const char *row, const char *text) {
 }
 Test(algorithm, sorted_runs_take_the_same_elements) { take_the_same_elements("sorted-runs", "topk_runs_f32"); }
 Test(algorithm, a_heap_takes_the_same_elements) { take_the_same_elements("heap", "topk_heap_f32"); }
+
+/* ---- weights rounded to bytes: products of one row, of some, and with a batch of weights */
+enum { DEPTH = 37, COLUMNS = 43 };
+static float *multiplied(const char *target, const char *consts, const char *node, const float *x, int rows, int batch,
+                         bool bytes, const char **choices) {
+    static const char *const names[] = {"byte-weights", "direct"};
+    struct text t = {0};
+    struct lower_options o = {
+        .target = target_by_name(target), .choices = &t, .algorithms = {&names[!bytes], NULL, 1, 0, bytes ? I8 : NONE}};
+    const char *params = arena_printf(&c->arena, "%%x: f32[%d,%d,%d]", batch, rows, DEPTH);
+    struct module *m = lower_graph(graph_of(consts, params, node), &o);
+    struct eval_arg args[2] = {{.data = (void *)x, .nd = 3, .dims = {batch, rows, DEPTH}}};
+    cr_assert(m);
+    struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    *choices = arena_printf(&c->arena, "%s", t.s);
+    text_free(&t);
+    return args[1].data;
+}
+/* Every weight of a channel within half a step of its own scale: channels are of very different sizes. */
+static void bytes_within_bound(const char *target, int rows, int batch, bool each) {
+    const struct algorithm *row = algorithm_named("byte-weights");
+    int layers = each ? batch : 1;
+    float x[3 * 20 * DEPTH], most[3 * COLUMNS] = {0};
+    struct text t = {0};
+    text_printf(&t, "const %%w: f32[%d,%d,%d] = [", layers, DEPTH, COLUMNS);
+    for (int k = 0; k < layers * DEPTH * COLUMNS; k++) {
+        int at = k / (DEPTH * COLUMNS) * COLUMNS + k % COLUMNS;
+        float w = at % COLUMNS == 7 ? 0 : ldexpf(drawn(), at % 11 - 5);
+        most[at] = fmaxf(most[at], fabsf(w));
+        text_printf(&t, "%s%.9g", k ? "," : "", (double)w);
+    }
+    text_add(&t, "]\n");
+    for (int k = 0; k < batch * rows * DEPTH; k++) x[k] = drawn();
+    const char *node = "%y: ? = MatMul(%x, %w)", *choices, *direct;
+    float *got = multiplied(target, t.s, node, x, rows, batch, true, &choices),
+          *want = multiplied(target, t.s, node, x, rows, batch, false, &direct);
+    cr_expect(strstr(choices, "taken: byte-weights"), "%s: %s", target, choices);
+    cr_expect_not(strstr(direct, "byte-weights"), "%s", direct);
+    for (int k = 0; k < batch * rows * COLUMNS; k++) {
+        float channel = most[(each ? k / (rows * COLUMNS) * COLUMNS : 0) + k % COLUMNS];
+        double allowed = row->bound(row, DEPTH) * DEPTH * 2 * (double)channel * ldexp(1, -24);
+        cr_expect_leq(fabs((double)got[k] - (double)want[k]), allowed, "%s, %d x %d: cell %d: %g is not %g", target,
+                      batch, rows, k, (double)got[k], (double)want[k]);
+    }
+    free(got), free(want), text_free(&t);
+}
+Test(algorithm, byte_weights_stay_within_their_bound) {
+    static const char *const targets[] = {"c99", "x86-64", "x86-avx2", "x86-avx512", "aarch64", "cuda"};
+    for (size_t k = 0; k < sizeof targets / sizeof *targets; k++)
+        for (int rows = 1; rows <= 20; rows += 19)
+            bytes_within_bound(targets[k], rows, 1, false), bytes_within_bound(targets[k], rows, 3, true);
+}

@@ -53,6 +53,20 @@ Test(choice, open_sizes_of_which_something_is_said_have_chunks) {
     const char *not_said = choices("x86-avx2", format(c, "sym a: 1..4096\nsym b: 1..4096\n%s", w), x, nodes);
     cr_expect(!strstr(not_said, "blocks at a time"), "%s", not_said);
 }
+/* Rows alone are open, without axes around them: a product of tokens. */
+Test(choice, an_open_number_of_rows_has_the_chunks_of_a_fixed_one) {
+    static const char w[] = "const %w: f32[3072,768] = splat 0.5\n", nodes[] = "%y: ? = MatMul(%x, %w)";
+    const char *fixed = choices("x86-avx512", w, "%x: f32[64,3072]", nodes),
+               *open = choices("x86-avx512", format(c, "sym s: 0..1024@64\n%s", w), "%x: f32[s,3072]", nodes);
+    says(fixed, "tile 8 x 3 of m0, packed, k0 in blocks of 8, 16 blocks at a time, outside, prefetch");
+    const char *chunks = strstr(open, "tile 8 x 3 of m0, packed, k0 in blocks of 8, 16 blocks at a time, outside"),
+               *taken = strstr(open, "    taken");
+    cr_expect(chunks && chunks < taken, "%s", open);
+}
+Test(choice, a_cube_is_two_products) {
+    const char *cube = choices("c99", "const %e: f32[] = [3.0]", "%x: f32[8]", "%y: ? = Pow(%x, %e)");
+    says(cube, "y0[c0]: f32 = x0[c0] * x0[c0] * x0[c0]\n");
+}
 /* Half the loads and half the multiply-adds of other cores, and a second level of cache that takes fewer rows. */
 Test(choice, a_small_core_has_schedules_of_its_own) {
     const char *w = "const %w: f32[64,256,1,1] = splat 0.5\n", *x = "%x: f32[1,256,56,56]";
@@ -73,7 +87,7 @@ Test(choice, what_no_strategy_takes_has_its_reason) {
         choices("x86-avx2", "", "%x: u8[5,32], %w: u8[32,48], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx)");
     says(t, "  contraction: a factor is changed before it is multiplied\n");
     t = choices("x86-avx2", "", "%x: u8[5,32]", "%y: ? = ReduceMax(%x) {axes=[1]}");
-    says(t, "rows: lanes over the cells of a row\n    refused: step `rfactor max max.r1 16 part0`");
+    says(t, "rows: lanes over the cells of a row\n    refused: step `rfactor max max.cell1 32 part0`");
     says(t, "rows: without lanes\n    taken\n");
 }
 Test(choice, bytes_are_summed_by_instructions_that_take_them) {
@@ -195,6 +209,20 @@ Test(choice, points_are_ranked_and_those_not_tried_are_named) {
     says(t, "    taken\n    and ");
     says(best, "tile 8 x 2");
     says(best, "tile 30 x 1");
+}
+/* As `gcc2nn tune` writes them: points with their times, of which one is taken. */
+Test(choice, records_hold_what_was_measured) {
+    const char *text =
+        "// measured by somebody\nmachine avx512\nk0_matmul: contraction\n  contraction: one; 12 cycles\n"
+        "    taken\n    measured 1500 ns\n  contraction: two\n    measured 1600 ns\n";
+    const struct records *r = records_read(c, text);
+    cr_assert_eq(r->list.n, 3);
+    const char *points[] = {"contraction: one", "contraction: one", "contraction: two"};
+    const double measured[] = {0, 1500, 1600};
+    for (int k = 0; k < 3; k++) {
+        cr_expect_str_eq(r->list.v[k].point, points[k]);
+        cr_expect(r->list.v[k].measured == measured[k] && r->list.v[k].taken == (k == 0));
+    }
 }
 /* As a fixed number of rows would get; one row has a nest of its own, so the tile is for many. */
 Test(choice, open_rows_get_the_tile_of_those_to_optimise_for) {

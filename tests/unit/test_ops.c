@@ -30,6 +30,8 @@ Test(ops, elementwise) {
     gives("const %a: f32[4] = [300.0,-1.0,2.9,nan]", "%y: ? = Cast(%a) {to=2}", LIST(255, 0, 2, 0));
     gives("const %a: i32[2] = [300,-1]", "%y: ? = Cast(%a) {to=2}", LIST(44, 255));
     gives("const %a: i64[3] = [2,-3,10] const %b: i64[3] = [10,3,0]", "%y: ? = Pow(%a, %b)", LIST(1024, -27, 1));
+    gives("const %a: f32[5] = [-2.0,-0.0,nan,-inf,1e13] const %b: f32[] = [3.0]", "%y: ? = Pow(%a, %b)",
+          LIST(-8, -0.0, NAN, -INFINITY, INFINITY));
     gives("const %a: f32[3] = [-2.0,0.0,nan]", "%y: ? = Sign(%a)", LIST(-1, 0, NAN));
     gives("const %a: u8[2] = [1,255] const %b: u8[2] = [7,1]", "%y: ? = BitShift(%a, %b) {direction=\"LEFT\"}",
           LIST(128, 254));

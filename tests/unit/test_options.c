@@ -101,6 +101,12 @@ static bool names_option(const char *help, const char *option) {
         if (!strchr("abcdefghijklmnopqrstuvwxyz-", s[strlen(option)])) return true;
     return false;
 }
+/* One name may mean different things to different commands, in rows of their own. */
+static bool has_option(const struct command *c, const char *name) {
+    bool has = false;
+    for (const struct option_row *r = option_rows; r->name; r++) has |= !strcmp(r->name, name) && r->commands & c->bit;
+    return has;
+}
 Test(options, every_option_is_in_the_help_of_its_commands) {
     for (const struct command *c = commands; c->name; c++) {
         struct text t = {0};
@@ -108,7 +114,7 @@ Test(options, every_option_is_in_the_help_of_its_commands) {
         for (const struct option_row *r = option_rows; r->name; r++) {
             char s[64];
             snprintf(s, sizeof s, "--%s", r->name);
-            cr_assert_eq(names_option(t.s, s), (r->commands & c->bit) != 0, "%s %s", c->name, s);
+            cr_assert_eq(names_option(t.s, s), has_option(c, r->name), "%s %s", c->name, s);
         }
         cr_assert(!c->examples || strstr(t.s, c->examples));
         for (const char *line = t.s, *end; *line; line = end + 1) {

@@ -424,6 +424,8 @@ Test(illegal, cut_and_outline_of_what_is_not_there) {
     refused("cut y.oww 1", "there is no loop named `y.oww`");
     refused("outline", "words missing");
     refused("outline y.oww", "there is no loop named `y.oww`");
+    refused("noinline", "words missing");
+    refused("noinline erf", "nothing calls a function `erf`");
 }
 Test(illegal, reorder_around_what_cannot_be_reasoned_about) {
     parse("proc r(x: f32[4,5] in, y: f32[4,5] out)\n  for i<4\n    for j<5\n      y[i,j] = x[i,j]\n      barrier\n");

@@ -1,0 +1,240 @@
+/* Phases: a transposed convolution with strides s sums, for each of its results, the taps of one phase (g + off) % s:
+ *
+ *     y[n,g] = sum over ic, r of x[ic, (g + off) / s - r] * w[ic, n, r s + (g + off) % s]
+ *
+ * so neighbours share no weights. With the phases as channels it is a convolution like others, of fewer cells,
+ *
+ *     t[p N + n, q] = sum over ic, r of x[ic, q - r] * w[ic, n, r s + p],    y[n,g] = t[(g + off) % s N + n, (g + off)
+ * / s]
+ *
+ * and a part of its own puts the phases in their places, with what follows the sum. (Shi et al., Is the deconvolution
+ * layer the same as a convolutional layer?, 2016) Taps that no phase has are zeros, in the definition, too. */
+#include "lower/algorithm/constants.h"
+#include "lower/algorithm/rows.h"
+#include <math.h>
+
+enum { MOST_DIMS = 3, FIRST = 2 /* axis of them */ };
+struct phases {
+    int dims;
+    int64_t stride[MOST_DIMS], off[MOST_DIMS], taps[MOST_DIMS]; /* of each axis */
+    int64_t channels, all;                                      /* of the result; with their phases */
+};
+static bool at_zero(struct ctx *c, expr e, const struct var *v, int64_t *value) {
+    return x_is_int(x_subst1(c, e, v, x_int(c, 0)), value);
+}
+static bool equal(struct ctx *c, expr a, expr b) {
+    int64_t less;
+    return x_is_int(x_sub(c, a, b), &less) && less == 0;
+}
+/* Index x of the operand and w of the weights are those of the text above, for the result's g and the tap r. */
+static bool phase_axis(struct ctx *c, expr x, expr w, const struct var *g, const struct var *r, struct phases *p) {
+    int d = p->dims;
+    int64_t first, phase;
+    if (const_extent(r) < 1) return false;
+    expr from = x_add(c, x, x_var(c, r)), tap = x_subst1(c, w, g, x_int(c, 0));
+    expr step = x_sub(c, x_subst1(c, tap, r, x_int(c, 1)), x_subst1(c, tap, r, x_int(c, 0)));
+    if (!at_zero(c, from, g, &first) || !at_zero(c, tap, r, &phase) || !x_is_int(step, &p->stride[d])) return false;
+    if (first < 0 || phase < 0 || p->stride[d] < 1 || p->stride[d] > 64) return false;
+    p->off[d] = first * p->stride[d] + phase, p->taps[d] = const_extent(r);
+    expr moved = x_addi(c, x_var(c, g), p->off[d]);
+    return equal(c, from, x_divi(c, moved, p->stride[d])) &&
+           equal(c, w, x_add(c, x_muli(c, x_var(c, r), p->stride[d]), x_modi(c, moved, p->stride[d])));
+}
+/* As it is, or as another type. */
+static bool is_read(const struct operand *o) {
+    return o->read && !o->made && (o->value == o->read || (o->value->op == X_CAST && o->value->arg[0] == o->read));
+}
+static bool is_zero(struct ctx *c, expr e) { return e == x_num(c, (enum dtype)e->type, 0); }
+static bool find_phases(const struct algorithm_query *q, struct phases *p) {
+    const struct problem *k = q->k;
+    *p = (struct phases){.all = 1};
+    if (!k || !k->product || !k->sum || !is_read(&k->a) || !is_read(&k->b)) return false;
+    const struct var **o = k->sum->u.stage.axes, **r = k->sum->u.stage.red;
+    expr x = k->a.read, w = k->b.read;
+    int dims = k->sum->u.stage.naxes - FIRST;
+    if (dims < 1 || dims > MOST_DIMS || k->sum->u.stage.nred != dims + 1 || !is_constant(w->u.buf)) return false;
+    if (x->n - x->has_fill != dims + FIRST || w->n - w->has_fill != dims + FIRST) return false;
+    if ((x->has_fill && !is_zero(q->c, x->arg[x->n - 1])) || (w->has_fill && !is_zero(q->c, w->arg[w->n - 1])))
+        return false;
+    if (!is_var(x->arg[0], o[0]) || !is_var(x->arg[1], r[0]) || !is_var(w->arg[0], r[0]) || !is_var(w->arg[1], o[1]))
+        return false;
+    for (; p->dims < dims; p->dims++) {
+        int d = p->dims + FIRST;
+        if (!phase_axis(q->c, x->arg[d], w->arg[d], o[d], r[d - 1], p)) return false;
+        p->all *= p->stride[p->dims];
+    }
+    bool strided = p->all > 1;
+    p->channels = const_extent(o[1]), p->all *= p->channels;
+    return strided && p->channels > 0 && const_extent(r[0]) > 0;
+}
+/* For each channel, where its sum begins; NULL: there is none, or (*ok false) it is no constant. */
+static const struct tensor *beginnings(const struct algorithm_query *q, bool *ok) {
+    const struct stmt *s = q->k->sum;
+    const struct tensor *t = NULL;
+    expr init = s->u.stage.init;
+    *ok = true;
+    if (!init || is_zero(q->c, init)) return NULL;
+    const struct var *v = var_new(q->c, "oc", s->u.stage.axes[1]->extent);
+    expr value = x_subst1(q->c, init, s->u.stage.axes[1], x_var(q->c, v));
+    for (int k = 0; k < s->u.stage.naxes; k++) *ok &= !x_uses_var(q->c, value, s->u.stage.axes[k]);
+    if (*ok) t = stage_constant(q->c, s->u.stage.buf->type, &v, 1, RED_NONE, NULL, 0, value);
+    return *ok = t != NULL, t;
+}
+const char *phases_refuse(const struct algorithm_query *q, const struct algorithm *row) {
+    struct phases p;
+    bool ok;
+    (void)row;
+    if (!find_phases(q, &p)) return "";
+    if (q->m->gpu || machine_lanes(q->m, F32) < 4) return "for CPUs with vectors";
+    for (int d = 0; d < q->k->sum->u.stage.naxes; d++)
+        if (x_has(q->k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
+    beginnings(q, &ok);
+    return ok ? NULL : "the sum begins with what is no constant";
+}
+
+/* ---- what it costs */
+/* Cells of each channel of t, where nothing is known of an axis, too. */
+static double cells_of(const struct algorithm_query *q, const struct phases *p) {
+    double n = typical_axis(q->c, q->k->sum, 0);
+    for (int d = 0; d < p->dims; d++)
+        n *= ceil((typical_axis(q->c, q->k->sum, d + FIRST) + (double)(p->off[d] % p->stride[d])) /
+                  (double)p->stride[d]);
+    return n;
+}
+static double in_vectors(const struct machine *m, double channels) {
+    int lanes = machine_lanes(m, F32);
+    return ceil(channels / lanes) * lanes;
+}
+static double depth_of(const struct algorithm_query *q) {
+    return typical_cells(q->c, q->k->sum->u.stage.red, q->k->sum->u.stage.nred, 1);
+}
+double phases_cycles(const struct algorithm_query *q, const struct algorithm *row) {
+    struct phases p;
+    (void)row;
+    find_phases(q, &p);
+    double cells = cells_of(q, &p), all = (double)p.all, moved = typical_result(q->c, q->k->sum);
+    return rows_cycles(q->m, cells, in_vectors(q->m, all), depth_of(q)) + bytes_cycles(q->m, 8 * cells * all) +
+           (p.channels % machine_lanes(q->m, F32) ? moved : moved / machine_lanes(q->m, F32)) +
+           weights_cycles(q->m, all * depth_of(q));
+}
+double unshared_cycles(const struct algorithm_query *q, double cells, double depth) {
+    struct phases p;
+    int lanes = machine_lanes(q->m, F32);
+    if (!find_phases(q, &p)) return 0;
+    double each = fmax(1 / machine_multiply_add(q->m, F32)->starts, 4 * lanes * q->m->l2.byte);
+    return cells / (double)p.channels * in_vectors(q->m, (double)p.channels) * depth / lanes * each;
+}
+
+/* ---- the stages */
+struct work {
+    const struct algorithm_query *q;
+    struct rewriting *out;
+    struct phases p;
+};
+/* [p N + n, ic, taps, the last one first]: a window that moves forward. */
+static struct buf *weights(const struct work *k) {
+    const struct buf *b = k->q->k->b.read->u.buf;
+    const struct tensor *of = b->data;
+    const struct phases *p = &k->p;
+    int64_t dims[MOST_DIMS + FIRST] = {p->all, const_extent(k->q->k->sum->u.stage.red[0])}, taps = 1, kernel = 1;
+    for (int d = 0; d < p->dims; d++) dims[d + FIRST] = p->taps[d], taps *= p->taps[d], kernel *= of->dims[d + FIRST];
+    struct tensor *t = tensor_new(&k->q->c->arena, of->type, dims, p->dims + FIRST);
+    for (int64_t oc = 0; oc < p->all; oc++)
+        for (int64_t tap = 0; tap < taps; tap++) {
+            int64_t phase = oc / p->channels, left = tap, from = 0, step = 1;
+            bool inside = true;
+            for (int d = p->dims; d-- > 0;) {
+                int64_t at = (p->taps[d] - 1 - left % p->taps[d]) * p->stride[d] + phase % p->stride[d];
+                inside &= at < of->dims[d + FIRST];
+                from += at * step, step *= of->dims[d + FIRST];
+                left /= p->taps[d], phase /= p->stride[d];
+            }
+            for (int64_t ic = 0; ic < dims[1]; ic++) {
+                int64_t cell = (ic * p->channels + oc % p->channels) * kernel + from;
+                tensor_set_f(t, (oc * dims[1] + ic) * taps + tap, inside ? tensor_f(of, cell) : 0);
+            }
+        }
+    return constant_buf(k->q->c, k->q->entry, internf(k->q->c->names, "%s.phases", b->name), t);
+}
+static expr beginning(const struct work *k, const struct var *oc) {
+    struct ctx *c = k->q->c;
+    bool ok;
+    const struct tensor *of = beginnings(k->q, &ok);
+    if (!of) return k->q->k->sum->u.stage.init;
+    struct tensor *t = tensor_new(&c->arena, of->type, &k->p.all, 1);
+    for (int64_t n = 0; n < k->p.all; n++) tensor_set_f(t, n, tensor_f(of, n % k->p.channels));
+    expr at = x_var(c, oc);
+    return x_load(c, constant_buf(c, k->q->entry, "first", t), &at, 1, NULL);
+}
+struct factors {
+    const struct problem *of;
+    expr a, b; /* in place of theirs */
+};
+static expr read_factor(void *env, expr e) {
+    const struct factors *f = env;
+    return e == f->of->a.read ? f->a : e == f->of->b.read ? f->b : NULL;
+}
+/* What the sum multiplies, at the new axes and taps. */
+static expr product(const struct work *k, struct buf *w, const struct var **axes, const struct var **red) {
+    struct ctx *c = k->q->c;
+    expr x = k->q->k->a.read, from[MOST_DIMS + FIRST], at[MOST_DIMS + FIRST];
+    from[0] = x_var(c, axes[0]), from[1] = at[1] = x_var(c, red[0]), at[0] = x_var(c, axes[1]);
+    for (int d = 0; d < k->p.dims; d++) {
+        int64_t first = k->p.off[d] / k->p.stride[d] - (k->p.taps[d] - 1);
+        at[d + FIRST] = x_var(c, red[d + 1]);
+        from[d + FIRST] = x_addi(c, x_add(c, x_var(c, axes[d + FIRST]), at[d + FIRST]), first);
+    }
+    struct factors f = {k->q->k, x_load(c, x->u.buf, from, k->p.dims + FIRST, x_num(c, (enum dtype)x->type, 0)),
+                        x_load(c, w, at, k->p.dims + FIRST, NULL)};
+    return x_map(c, k->q->k->sum->u.stage.value, read_factor, &f);
+}
+static struct buf *convolution(const struct work *k) {
+    struct ctx *c = k->q->c;
+    const struct stmt *s = k->q->k->sum;
+    struct buf *w = weights(k), *b = s->u.stage.buf;
+    const struct var *axes[2][MOST_DIMS + FIRST], *red[MOST_DIMS + 1];
+    expr at[MOST_DIMS + FIRST];
+    int n = k->p.dims + FIRST, lanes = machine_lanes(k->q->m, F32);
+    for (int t = 0; t < 2; t++) {
+        axes[t][0] = var_new(c, "n", s->u.stage.axes[0]->extent), axes[t][1] = var_new(c, "oc", x_int(c, k->p.all));
+        for (int d = 0; d < k->p.dims; d++) {
+            int64_t stride = k->p.stride[d], off = k->p.off[d] % stride;
+            expr cells = x_divi(c, x_addi(c, s->u.stage.axes[d + FIRST]->extent, off + stride - 1), stride);
+            axes[t][d + FIRST] = var_new(c, s->u.stage.axes[d + FIRST]->name, cells);
+        }
+    }
+    for (int d = 0; d <= k->p.dims; d++) red[d] = var_new(c, s->u.stage.red[d]->name, s->u.stage.red[d]->extent);
+    algorithm_part(k->q, k->out, "its phases as channels");
+    struct buf *acc =
+        algorithm_stage(k->q, k->out, "acc", b->type, axes[0], n, RED_SUM, red, n - 1, product(k, w, axes[0], red));
+    k->out->parts.v[k->out->parts.n - 1].stmts.last->u.stage.init = beginning(k, axes[0][1]);
+    for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
+    struct buf *t =
+        algorithm_stage(k->q, k->out, "phases", b->type, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
+    if (lanes > 1 && k->p.all % lanes == 0) k->q->lay_out(k->q->env, t, w, 0, lanes);
+    algorithm_between(k->q, k->out, t);
+    return t;
+}
+/* What the sum was is read from its phase from now on; what follows it stays as it is. */
+static void replace_sum(const struct work *k, struct buf *t) {
+    struct ctx *c = k->q->c;
+    const struct var **o = k->q->k->sum->u.stage.axes;
+    expr at[MOST_DIMS + FIRST], phase = x_int(c, 0);
+    for (int d = 0; d < k->p.dims; d++) {
+        int64_t stride = k->p.stride[d];
+        expr moved = x_addi(c, x_var(c, o[d + FIRST]), k->p.off[d] % stride);
+        phase = x_add(c, x_muli(c, phase, stride), x_modi(c, moved, stride));
+        at[d + FIRST] = x_divi(c, moved, stride);
+    }
+    at[0] = x_var(c, o[0]), at[1] = x_add(c, x_muli(c, phase, k->p.channels), x_var(c, o[1]));
+    expr value = x_load(c, t, at, k->p.dims + FIRST, NULL);
+    algorithm_rest(k->q, k->out, value);
+}
+void phases_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
+    struct work k = {.q = q, .out = out};
+    (void)row;
+    find_phases(q, &k.p);
+    struct buf *t = convolution(&k);
+    algorithm_part(q, out, "its results");
+    replace_sum(&k, t);
+}
