@@ -106,6 +106,13 @@ static bool run(struct side *s) {
     if (r.status != EVAL_OK) printf("interpreter: %s\n", r.message);
     return r.status == EVAL_OK;
 }
+/* Two zeros, of which one is -0 (types that have one)? */
+static bool zeros(enum dtype t, const unsigned char *a, const unsigned char *b) {
+    bool signs = t == F64 || t == F32 || t == F16 || t == BF16 || t == F8E4M3FN || t == F8E5M2;
+    int last = dtype_bytes(t) - 1;
+    for (int i = 0; signs && i < last; i++) signs = !a[i] && !b[i];
+    return signs && !(a[last] & 0x7f) && !(b[last] & 0x7f);
+}
 static bool same_outputs(const struct side *a, const struct side *b) {
     if (a->p->params.n != b->p->params.n) return printf("differ: other parameters\n"), false;
     for (int k = 0; k < a->p->params.n; k++) {
@@ -120,8 +127,10 @@ static bool same_outputs(const struct side *a, const struct side *b) {
         if (!alike) return printf("differ: the type or shape of %s\n", y->name), false;
         for (int64_t i = 0; a->p->params.v[k].dir != DIR_IN && i < cells; i++) {
             const unsigned char *p = a->args[k].data, *q = b->args[k].data;
-            if (same_cell(x->type, p + (size_t)i * bytes, q + (size_t)i * bytes)) continue;
-            return printf("differ: element %lld of %s\n", (long long)i, y->name), false;
+            p += (size_t)i * bytes, q += (size_t)i * bytes;
+            if (same_cell(x->type, p, q)) continue;
+            const char *how = zeros(x->type, p, q) ? " in the sign of a zero" : "";
+            return printf("differ%s: element %lld of %s\n", how, (long long)i, y->name), false;
         }
     }
     return true;
