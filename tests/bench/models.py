@@ -15,6 +15,7 @@ import ctypes
 import glob
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -106,28 +107,27 @@ def find_model(name):
     return path
 
 
-def model_dims(path, given):
+def input_dims(gcc2nn, path):
+    """{input: [size, or what the compiler calls it]}; the model itself may have no name for it, or "?"."""
+    inputs = json.loads(run(gcc2nn, "inspect", path, "--json"))["inputs"]
+    dims = {i["name"]: re.findall(r'"[^"]*"|[^,]+', i["type"].partition("[")[2].rstrip("]")) for i in inputs}
+    return {name: [int(d) if d.isdigit() else d.strip('"') for d in shape] for name, shape in dims.items()}
+
+
+def model_dims(shapes, path, given):
     """Sizes of all symbolic dims of the inputs."""
-    dims = {}
-    model = onnx.load(path, load_external_data=False)
-    weights = {t.name for t in model.graph.initializer}
-    for value in model.graph.input:
-        if value.name in weights:
-            continue
-        for d in value.type.tensor_type.shape.dim:
-            if d.dim_param:
-                dims[d.dim_param] = given.get(d.dim_param, 1)
+    dims = {d: given.get(d, 1) for shape in shapes.values() for d in shape if isinstance(d, str)}
     for name in given:
         if name not in dims:
             sys.exit(f"models.py: {path} has no dim {name}; it has: {' '.join(dims) or 'none'}")
     return dims
 
 
-def make_inputs(session, dims):
+def make_inputs(session, shapes, dims):
     random = np.random.default_rng(1)
     out = {}
     for value in session.get_inputs():
-        shape = [d if isinstance(d, int) else dims.get(d, 1) for d in value.shape]
+        shape = [dims.get(d, d) for d in shapes[value.name]]
         if "float" in value.type or "double" in value.type:
             data = random.uniform(-1, 1, shape)
         else:
@@ -252,16 +252,13 @@ def peers_of(names, path, dims, inputs):
     return found, failed
 
 
-def stored_inputs(path, folder):
+def stored_inputs(session, shapes, folder):
     """The inputs of a data set, and the sizes of the symbolic dims that they have."""
-    model, dims, inputs = onnx.load(path, load_external_data=False), {}, {}
-    weights = {t.name for t in model.graph.initializer}
-    for k, value in enumerate(v for v in model.graph.input if v.name not in weights):
+    dims, inputs = {}, {}
+    for k, value in enumerate(session.get_inputs()):
         tensor = onnx.load_tensor(os.path.join(folder, f"input_{k}.pb"))
         inputs[value.name] = np.array(onnx.numpy_helper.to_array(tensor))      # a copy that may be written
-        for i, (d, size) in enumerate(zip(value.type.tensor_type.shape.dim, inputs[value.name].shape)):
-            if not d.HasField("dim_value"):     # the compiler's name for one that has none, or none that is a name
-                dims[d.dim_param if d.dim_param.isidentifier() else f"{value.name}_d{i}"] = size
+        dims |= {d: size for d, size in zip(shapes[value.name], inputs[value.name].shape) if isinstance(d, str)}
     return inputs, dims
 
 
@@ -270,12 +267,12 @@ def bench(spec, args, folder_of_data=None):
     name, *given = spec.split(":")
     given = {k: int(v) for k, v in (g.split("=") for g in ",".join(given).split(",") if g)}
     path = find_model(name)
-    session = session_of(path)
+    session, shapes = session_of(path), input_dims(args.gcc2nn, path)
     if folder_of_data:
-        inputs, dims = stored_inputs(path, folder_of_data)
+        inputs, dims = stored_inputs(session, shapes, folder_of_data)
     else:
-        dims = model_dims(path, given)
-        inputs = make_inputs(session, dims)
+        dims = model_dims(shapes, path, given)
+        inputs = make_inputs(session, shapes, dims)
     with tempfile.TemporaryDirectory(prefix="nn-bench-") as temporary:
         folder = temporary
         if args.keep:

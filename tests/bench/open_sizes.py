@@ -24,11 +24,12 @@ LIMITS = {"height or width": 1.15, "batch or length": 1.05}
 EQUAL = 1e-4    # outputs of a Winograd row differ in their last bits from those of another
 
 
-def given_form(spec, folder):
+def given_form(spec, args, folder):
     """(the file with open sizes, {symbol: size}), or None where the model is not there."""
     name, _, given = spec.partition(":")
     if name not in twins.MODELS:
-        return name, models.model_dims(name, {k: int(n) for k, n in (g.split("=") for g in given.split(",") if g)})
+        sizes = {k: int(n) for k, n in (g.split("=") for g in given.split(",") if g)}
+        return name, models.model_dims(models.input_dims(args.gcc2nn, name), name, sizes)
     path, why = models.prepared(name)
     if why:
         print(f"{name}: {why}")
@@ -47,7 +48,7 @@ def opening(path):
 
 def compiled(path, dims, args, folder):
     """(fixed, open), both with the same inputs."""
-    inputs = models.make_inputs(models.session_of(path), dims)
+    inputs = models.make_inputs(models.session_of(path), models.input_dims(args.gcc2nn, path), dims)
     both = []
     for kind, sizes in ("fixed", dims), ("open", {k: f"0..{twins.MOST}@{n}" for k, n in dims.items()}):
         os.makedirs(os.path.join(folder, kind), exist_ok=True)
@@ -58,7 +59,7 @@ def compiled(path, dims, args, folder):
 
 def bench(spec, args, folder):
     """(median ratio, did it fail?, what to print), or None."""
-    form = given_form(spec, folder)
+    form = given_form(spec, args, folder)
     if not form:
         return None
     fixed, opened = compiled(*form, args, folder)

@@ -29,8 +29,9 @@ def pair(name, args, folder):
     twin = nhwc_twins.Twin(onnx.load(path))
     changed = os.path.join(folder, "twin.onnx")
     onnx.save(twin.make(), changed)
-    sizes = {d.dim_param: 1 for i in model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
-    inputs = models.make_inputs(models.session_of(path), sizes)
+    shapes = models.input_dims(args.gcc2nn, path)
+    sizes = models.model_dims(shapes, path, {})
+    inputs = models.make_inputs(models.session_of(path), shapes, sizes)
     turned = {k: np.ascontiguousarray(v.transpose(nhwc_twins.TO_LAST)) if twin.last(k) else v for k, v in inputs.items()}
     both = []
     for kind, file, data in (("model", path, inputs), ("twin", changed, turned)):
