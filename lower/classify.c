@@ -4,6 +4,7 @@
 #include "ir/graph/op.h"
 #include "lower/group.h"
 #include "lower/problem/problem.h"
+#include <math.h>
 #include <string.h>
 
 const char *stage_class_name(enum stage_class k) {
@@ -164,10 +165,10 @@ struct halo_scan {
     bool found, bad;
     expr fill; /* of the reads so far */
 };
-/* A border of floats holds zeros, one of bytes any byte. */
+/* A border of floats holds zeros or an infinity, one of bytes any byte. */
 static bool fits_border(expr e, enum dtype t) {
     if (e->op != X_CONST) return false;
-    if (e->type == F32 || e->type == F64) return e->u.f == 0;
+    if (e->type == F32 || e->type == F64) return e->u.f == 0 || isinf(e->u.f);
     return t == I8 ? e->u.i >= -128 && e->u.i <= 127 : t == U8 ? e->u.i >= 0 && e->u.i <= 255 : e->u.i == 0;
 }
 static bool scan_halo(void *env, expr e) {
@@ -189,12 +190,12 @@ static bool scan_halo(void *env, expr e) {
     }
     return true;
 }
-bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], int64_t *fill) {
+bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], double *fill) {
     const struct node_class *r = classify_node(q, n);
     struct halo_scan h = {q->c, buf_of_value(q, n->ins.v[k]), lo, hi, false, false, NULL};
     memset(lo, 0, 32 * sizeof *lo), memset(hi, 0, 32 * sizeof *hi);
     for (int i = 0; i < r->stages.n && h.b && !h.bad; i++) x_visit(r->stages.v[i]->u.stage.value, scan_halo, &h);
-    if (h.fill) *fill = h.fill->type == F32 || h.fill->type == F64 ? 0 : h.fill->u.i;
+    if (h.fill) *fill = h.fill->type == F32 || h.fill->type == F64 ? h.fill->u.f : (double)h.fill->u.i;
     return h.found && !h.bad;
 }
 

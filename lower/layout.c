@@ -148,7 +148,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
 }
 /* Borders that the windows of the region want on v. */
 static void add_halo(struct lowering *l, struct node *n, int k) {
-    int64_t lo[32], hi[32], fill = 0;
+    int64_t lo[32], hi[32];
+    double fill = 0;
     struct value *v = n->ins.v[k];
     if (!v || v->init || v->type.kind != TY_TENSOR || !fills_lanes(v->type.dtype) || must_be_plain(l, v) ||
         !node_halo(l->probes, n, k, lo, hi, &fill))
@@ -161,6 +162,11 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
         if (hi[d] > lay->hi[d]) lay->hi[d] = hi[d];
         lay->halo |= lay->lo[d] || lay->hi[d];
     }
+}
+static void add_halos(struct lowering *l, const struct groups *gs, enum stage_class cls) {
+    for (int i = 0; i < gs->list.n; i++)
+        for (int k = 0; gs->list.v[i]->cls == cls && k < gs->list.v[i]->anchor->ins.n; k++)
+            add_halo(l, gs->list.v[i]->anchor, k);
 }
 static void block_params(struct lowering *l, struct region *r) {
     for (int k = 0; k < r->params.n; k++) {
@@ -179,11 +185,11 @@ static void write_spec(struct ctx *c, struct value_layout *lay, int rank) {
     }
     if (lay->block) text_printf(&t, " 1%%%d", lay->block);
     text_char(&t, ']');
-    if (lay->halo && lay->fill) text_printf(&t, " fill=%lld", (long long)lay->fill);
+    if (lay->halo && lay->fill != 0) text_printf(&t, " fill=%.0f", lay->fill);
     lay->spec = intern(c->names, t.s);
     text_free(&t);
 }
-struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill, int block) {
+struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, double fill, int block) {
     struct value_layout *r = arena_copy(&c->arena, lay, sizeof *lay);
     r->fill = fill, r->block = block;
     write_spec(c, r, rank);
@@ -196,11 +202,8 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     if (l->o->no_schedule || l->o->target->machine->gpu) return;
     block_params(l, r);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
-    for (int i = 0; i < gs->list.n; i++) {
-        struct group *gr = gs->list.v[i];
-        if (gr->cls != CLASS_CONTRACT && gr->cls != CLASS_WINDOW) continue;
-        for (int k = 0; k < gr->anchor->ins.n; k++) add_halo(l, gr->anchor, k);
-    }
+    add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows: their border comes first */
+    add_halos(l, gs, CLASS_WINDOW);
     for (struct node *n = r->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;

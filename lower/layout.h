@@ -9,7 +9,7 @@
 struct value_layout {
     int block;              /* axis 1 in blocks of this many; 0: plain */
     int64_t lo[32], hi[32]; /* border per axis */
-    int64_t fill;           /* what the border holds: 0, or the zero point of the windows that read it */
+    double fill;            /* what the border holds: 0, or what the windows that read it want: a zero point, -inf */
     bool halo, plain;       /* plain: a kernel text reads it, so neither blocks nor a border */
     const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
 };
@@ -31,5 +31,5 @@ void widen_halves(struct lowering *l, struct block *stmts, const struct group *g
 void widen_half(struct lowering *l, struct buf *b); /* nothing accesses it yet */
 bool worth_widening(const struct lowering *l, enum dtype half, const struct tensor *t, double reads, bool summed);
 /* The same, but for what the border holds, and for the blocks. */
-struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill, int block);
+struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, double fill, int block);
 #endif

@@ -59,7 +59,7 @@ void lower_lay_out(struct lowering *l, struct buf *to, const struct buf *like, i
     const struct value_layout *lay = map_get(&l->specs, PKEY(like)), plain = {0};
     if (!lay) lay = &plain;
     struct value_layout *r =
-        layout_changed(l->c, lay, like->nlogical, lay->fill + add, lay->block ? lay->block : block);
+        layout_changed(l->c, lay, like->nlogical, lay->fill + (double)add, lay->block ? lay->block : block);
     if (r->spec) lower_give_layout(l, to, r);
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {

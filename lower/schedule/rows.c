@@ -4,9 +4,10 @@
 #include "ir/base/checked.h"
 #include "lower/problem/row_space.h"
 #include "lower/schedule/cpu.h"
+#include <math.h>
 #include <string.h>
 
-enum { MAX_STAGES = 128 };
+enum { MAX_STAGES = 128, MOST_TAPS = 25 };
 struct row_stage {
     struct stmt *s;
     const char *name;            /* of its buffer, for steps */
@@ -110,20 +111,25 @@ struct fast {
     const struct stmt *s;
     const struct var *v;
 };
-static const struct var *moves_cell_by_cell(const struct fast *f, expr index, const struct var **v, int n) {
+static const struct var *moves_by(const struct fast *f, expr index, int64_t cells, const struct var **v, int n) {
     int64_t apart;
     expr rest;
     for (int k = 0; k < n; k++)
-        if (x_linear_in(f->q->u->c, index, v[k], &apart, &rest) && apart == 1 && !x_is(v[k]->extent, 1)) return v[k];
+        if (x_linear_in(f->q->u->c, index, v[k], &apart, &rest) && apart == cells && !x_is(v[k]->extent, 1))
+            return v[k];
     return NULL;
 }
 /* The variable that an index moves with cell by cell: the axis that a window slides along, or what is summed behind
- * something else (a group's first channel). Whether lanes may begin there, the steps will see. */
+ * something else (a group's first channel). Whether lanes may begin there, the steps will see. Every other cell is two
+ * vectors and a shuffle: lanes over rows read those, too. */
 static const struct var *moving_var(const struct fast *f, expr index) {
     const struct stmt *s = f->s;
     if (index->op == X_VAR) return index->u.var;
-    const struct var *axis = moves_cell_by_cell(f, index, s->u.stage.axes, s->u.stage.naxes);
-    return axis ? axis : moves_cell_by_cell(f, index, s->u.stage.red, s->u.stage.nred);
+    for (int cells = 1; cells <= (f->q->mode == LANES_OUTER ? 2 : 1); cells++) {
+        const struct var *axis = moves_by(f, index, cells, s->u.stage.axes, s->u.stage.naxes);
+        if (axis) return axis;
+    }
+    return moves_by(f, index, 1, s->u.stage.red, s->u.stage.nred);
 }
 static bool find_fast(void *env, expr e) {
     struct fast *f = env;
@@ -381,6 +387,13 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     }
     step_kind(&q->u->s, LK_VECTOR, LOOPS(lane));
 }
+/* Terms of a sum that are written out. */
+static double taps_of(const struct stmt *s) {
+    double n = 1;
+    for (int k = 0; k < s->u.stage.nred; k++)
+        n *= const_extent(s->u.stage.red[k]) < 0 ? INFINITY : (double)const_extent(s->u.stage.red[k]);
+    return n;
+}
 /* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
 static void vector_rows(struct rows *q, const struct row_stage *st) {
     const struct stmt *s = st->s;
@@ -394,9 +407,11 @@ static void vector_rows(struct rows *q, const struct row_stage *st) {
     add_dim(&q->u->s, &dims, dim_whole(d));
     step_layout(&q->u->s, st->name, dims);
     reduced_outside(q, st, st->name, &order);
+    struct word_list taps = order;
     axes_inside(q, st, st->name, &order);
     add_loop(&q->u->s, &order, loop(q, st->name, st->lane));
     step_reorder(&q->u->s, order);
+    if (taps.n && taps_of(s) <= MOST_TAPS) step_kind(&q->u->s, LK_UNROLL, taps);
     step_kind(&q->u->s, LK_VECTOR, LOOPS(loop(q, st->name, st->lane)));
 }
 static void vectorise(struct rows *q, const struct row_stage *st) {
@@ -463,7 +478,9 @@ static const char *rows_steps(struct plan *u, const struct point *p) {
     bool lanes = look_at_stages(q);
     if (q->mode != LANES_NONE && !lanes) return "its cells are not all of 32 bits or fewer";
     if (q->mode != LANES_NONE && !mode_fits(q)) return "the first reduction does not read neighbours so";
-    for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]);
+    bool any = q->mode == LANES_NONE;
+    for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]), any |= q->v[i].lane != NULL;
+    if (!any) return "its rows are shorter than a vector";
     write_rows(q);
     return NULL;
 }

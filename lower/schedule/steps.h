@@ -109,7 +109,7 @@ struct step {
             const char *buf;
             struct layout_dims dims;
             struct layout_pads pads;
-            int64_t fill;     /* of the cells around a parameter */
+            double fill;      /* of the cells around a parameter */
             enum scope scope; /* SC_PARAM: stays */
         } layout;
         struct {
@@ -212,6 +212,7 @@ enum step_field_type {
     FIELD_SIZES, /* struct tile_sizes: [4*3 2] */
     FIELD_DIMS,  /* struct layout_dims: [0 1/8 2+1,1] */
     FIELD_PADS,  /* struct layout_pads: pad 1:8 2:4 */
+    FIELD_FILL,  /* double: a whole number, inf or -inf; 0 when it is left out */
 };
 struct step_field {
     const char *label; /* in messages: "LOOP", "cut|cut2|guard|overlap" */

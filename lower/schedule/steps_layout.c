@@ -2,6 +2,7 @@
  * rows, padding against aliasing and the shape of register tiles are all this one step: every access is rewritten, and
  * tests of padded loads that the new cells make needless go. */
 #include "lower/schedule/steps_util.h"
+#include <math.h>
 
 struct relayout {
     struct step_run *s;
@@ -241,8 +242,8 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
 static bool relayout(struct step_run *s, struct buf *b, const struct layout_dim *v, int n) {
     struct relayout r = {s, b, v, n, exprs_copy(s->c, b->dims, b->nd), NEWN(&s->c->arena, expr, n), b->nd, NULL};
     struct stmts all = {0};
-    r.around = x_num(s->c, dtype_value(b->type), (double)s->step->u.layout.fill);
-    if (s->step->u.layout.fill && b->scope == SC_PARAM) b->fill = r.around;
+    r.around = x_num(s->c, dtype_value(b->type), s->step->u.layout.fill);
+    if (s->step->u.layout.fill != 0 && b->scope == SC_PARAM) b->fill = r.around;
     if (!users_ok(s, b) || !dims_ok(&r) || !injective(&r) || !rings_ok(&r) || !fills_ok(&r)) return false;
     for (int k = 0; k < n; k++) r.now[k] = extent_of(&r, &v[k]);
     b->map = phys(&r, b->map);
@@ -258,6 +259,14 @@ static bool relayout(struct step_run *s, struct buf *b, const struct layout_dim 
 }
 
 /* ---- the step */
+/* Is it a value of the type? */
+static bool holds_fill(enum dtype t, double fill) {
+    int bits = dtype_bits(t);
+    if (dtype_is_half(t)) return isinf(fill) || fabs(fill) <= 256; /* bf16 has 8 bits for a whole number */
+    if (dtype_is_float(t)) return bits > 16;
+    double least = dtype_is_signed(t) ? -ldexp(1, bits - 1) : 0;
+    return dtype_is_int(t) && fill >= least && fill < least + ldexp(1, bits);
+}
 static bool set_pads(struct step_run *s, const struct layout_pads *pads, struct buf *b) {
     for (int k = 0; k < pads->n; k++) {
         if (pads->v[k].d >= b->nd)
@@ -285,14 +294,15 @@ bool apply_layout(struct step_run *s) {
     const char *name = s->step->u.layout.buf;
     const struct layout_dims *dims = &s->step->u.layout.dims;
     const struct layout_pads *pads = &s->step->u.layout.pads;
-    int64_t fill = s->step->u.layout.fill;
+    double fill = s->step->u.layout.fill;
     enum scope scope = s->step->u.layout.scope;
     if (!dims->v && !pads->n && !scope) return step_usage(s);
     if (!find_buf(s, name)) return false;
     if (dims->n > 32) return step_refuse(s, NULL, "more than 32 dims");
-    if (fill < -32768 || fill > 65535) return step_refuse(s, NULL, "%lld fits no cell", (long long)fill);
     bufs_named(s, name, &v, &n);
     for (int k = 0; k < n; k++) {
+        if (fill != 0 && !holds_fill(v[k]->type, fill))
+            return step_refuse(s, NULL, "%g fits no cell of `%s`", fill, name);
         if (dims->v && !relayout(s, v[k], dims->v, dims->n)) return false;
         if (pads->n && (!users_ok(s, v[k]) || !set_pads(s, pads, v[k]))) return false;
         if (scope && !set_scope(s, scope, v[k])) return false;

@@ -43,7 +43,7 @@ const struct step_row step_rows[STEP_KIND_COUNT + 1] = {
      false, apply_outline,
      "The loop is printed as a function of its own."},
     {"layout", STEP_LAYOUT,
-     {WORD("BUFFER", layout.buf), MAYBE("DIM ..", FIELD_DIMS, layout.dims), MAYBE("pad DIM:CELLS ..", FIELD_PADS, layout.pads), {"VALUE", FIELD_INT, AT(layout.fill), 0, "fill", 0}, {"reg|stack|arena|shared", FIELD_SCOPE, AT(layout.scope), 0, "scope", 0}},
+     {WORD("BUFFER", layout.buf), MAYBE("DIM ..", FIELD_DIMS, layout.dims), MAYBE("pad DIM:CELLS ..", FIELD_PADS, layout.pads), {"VALUE", FIELD_FILL, AT(layout.fill), 0, "fill", 0}, {"reg|stack|arena|shared", FIELD_SCOPE, AT(layout.scope), 0, "scope", 0}},
      false, apply_layout,
      "New physical dims: d, d/c, d%c, d/%c,n = (d//c)%n, d+lo,hi = halo, d%%r = ring of r, d*e = d and e flattened. pad: extra cells of a dim's pitch. fill: what the halo of a parameter holds."},
     {"compute_at", STEP_COMPUTE_AT,

@@ -2,6 +2,7 @@
  * read and printed is canonical; reading that gives the same step. */
 #include "lower/schedule/steps_util.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,14 @@ static bool word_int(const char *t, int64_t *v) {
     long long x = strtoll(t, &end, 10);
     *v = x;
     return *t && *t != ' ' && !*end && !errno;
+}
+/* A whole number that is one in floats, too, or an infinity. */
+static bool word_fill(const char *t, double *v) {
+    int64_t whole = 0;
+    bool infinite = !strcmp(t, "inf") || !strcmp(t, "-inf");
+    if (!infinite && (!word_int(t, &whole) || whole < -32768 || whole > 65535)) return false;
+    *v = !infinite ? (double)whole : *t == '-' ? -INFINITY : INFINITY;
+    return true;
 }
 static bool digits(const char **at, int64_t *v) {
     size_t n = strspn(*at, "0123456789");
@@ -204,6 +213,7 @@ static enum got read_word(struct step_run *s, const struct step_field *f, const 
     switch (f->type) {
     case FIELD_WORD: *(const char **)to = x->text; return GOT;
     case FIELD_INT: return word_int(x->text, to) ? GOT : ABSENT;
+    case FIELD_FILL: return word_fill(x->text, to) ? GOT : ABSENT;
     case FIELD_LIST: *(struct word_list *)to = x->items; return x->items.n < f->least ? ABSENT : GOT;
     case FIELD_SIZES: return read_sizes(s, &x->items, to);
     case FIELD_DIMS: return read_dims(s, &x->items, to);
@@ -241,6 +251,7 @@ static enum got read_form(struct step_run *s, const struct step_row *row, const 
         if (r == GOT) continue;
         if (f->least) return ABSENT;
         if (f->type == FIELD_INT) *(int64_t *)to = f->absent;
+        if (f->type == FIELD_FILL) *(double *)to = 0;
         if (f->type == FIELD_TAIL) *(enum step_tail *)to = TAIL_NONE;
         if (f->type == FIELD_PLACE || f->type == FIELD_SCOPE) *(enum scope *)to = SC_PARAM;
     }
@@ -299,6 +310,9 @@ static void print_value(struct text *t, const struct step_field *f, const void *
     case FIELD_WORD: text_add(t, *(const char *const *)from); break;
     case FIELD_INT:
         if (f->least || *(const int64_t *)from != f->absent) text_printf(t, "%lld", (long long)*(const int64_t *)from);
+        break;
+    case FIELD_FILL:
+        if (*(const double *)from != 0) text_printf(t, "%.0f", *(const double *)from);
         break;
     case FIELD_WORDS: print_names(t, names); break;
     case FIELD_LIST:
