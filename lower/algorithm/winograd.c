@@ -112,9 +112,8 @@ static const char *refuses_types(const struct algorithm_query *q, const struct a
     const struct problem *k = q->k;
     if (!row->whole) {
         if (no_plain_product(k)) return no_plain_product(k);
-        bool floats =
-            k->sum->u.stage.buf->type == F32 && k->a.read->u.buf->type == F32 && k->b.read->u.buf->type == F32;
-        return floats ? NULL : "not all are f32";
+        bool floats = k->sum->u.stage.buf->type == F32 && k->a.read->type == F32 && k->b.read->type == F32;
+        return floats ? NULL : "not all are computed with in f32";
     }
     if (k->nreductions > 1 || k->nresults > 1 || k->stages.v[0] != k->sum) return "the sum is not all that there is";
     return fits_words(row, w) ? NULL : "whole numbers become too large";
