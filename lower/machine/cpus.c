@@ -136,10 +136,10 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .whole_tile = 4};
 const struct machine machine_sse2 = {
     CPU, THREADS, X86_CACHES(256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate, .excess = true};
-#define AVX2              CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
+#define AVX2                   CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
 #define AVX512_OF(second, how) CPU, THREADS, X86_CACHES(second), VECTOR(32, 512), .ops = how
 #define AVX512                 AVX512_OF(1 << 20, fused)
-#define NEON              CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
+#define NEON                   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
