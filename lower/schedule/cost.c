@@ -7,7 +7,8 @@ static double most(double a, double b) { return a > b ? a : b; }
 static double cost_of_tile(const struct machine *m, const struct operation *sum, const struct micro *micro,
                            enum dtype vec, int64_t mr, int64_t nr) {
     const struct operation *load = machine_op(m, X_LOAD, F32), *converts = machine_op(m, X_CAST, vec);
-    if (!dtype_is_float(sum->type) && vec == I8) converts = NULL; /* bytes are summed as they are */
+    bool as_they_are = micro->instr || (!dtype_is_float(sum->type) && vec == I8);
+    if (as_they_are) converts = NULL;
     mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0;            /* few rows take as long as a tile's */
     double products = (double)(mr * nr) / sum->starts, loads = (double)(mr + nr) / load->starts;
     if (converts) products += (double)nr / converts->starts;
