@@ -9,7 +9,7 @@ static double cost_of_tile(const struct machine *m, const struct operation *sum,
     const struct operation *load = machine_op(m, X_LOAD, F32), *converts = machine_op(m, X_CAST, vec);
     bool as_they_are = micro->instr || (!dtype_is_float(sum->type) && vec == I8);
     if (as_they_are) converts = NULL;
-    mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0;            /* few rows take as long as a tile's */
+    mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0; /* few rows take as long as a tile's */
     double products = (double)(mr * nr) / sum->starts, loads = (double)(mr + nr) / load->starts;
     if (converts) products += (double)nr / converts->starts;
     products += (double)(mr * micro->row + nr * micro->vector) / load->starts;
