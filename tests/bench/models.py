@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Times compiled models against other runtimes: all in one process, run by turns, one thread each, pinned to one CPU.
+"""Times compiled models against other runtimes: all in one process, run by turns, one thread each (or --threads), pinned to
+as many CPUs.
 
-    models.py [--peers P,...] [--target T] [--runs N] [--seconds S] [--cpu N] [--json] [MODEL[:NAME=SIZE...] ...]
+    models.py [--peers P,...] [--target T] [--runs N] [--seconds S] [--cpu N] [--threads N] [--json] [MODEL[:NAME=SIZE...] ...]
 
 MODEL is an .onnx file or the name of a model that tests/models/prepare.py knows; NAME=SIZE fixes a symbolic dim (all
 others are 1). Peers are onnxruntime, openvino (in f32, where it would choose bf16 or fp16 by itself) and
@@ -43,10 +44,10 @@ def best_target(gcc2nn):
     return next((t["name"] for t in targets if t["native"]), "c99")
 
 
-def session_of(path):
-    """ONNX Runtime for a model: one thread, and of its log errors alone."""
+def session_of(path, threads=1):
+    """ONNX Runtime for a model; of its log errors alone."""
     options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 3
     return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
@@ -54,8 +55,8 @@ def session_of(path):
 class OnnxRuntime:
     name = "onnxruntime"
 
-    def __init__(self, path, _dims, inputs):
-        self.session, self.inputs = session_of(path), inputs
+    def __init__(self, path, inputs, threads):
+        self.session, self.inputs = session_of(path, threads), inputs
 
     def run(self):
         start = time.perf_counter()
@@ -64,16 +65,16 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """One stream of one thread; results are read where they are."""
+    """One stream; results are read where they are."""
     name, precision = "openvino", {"INFERENCE_PRECISION_HINT": "f32"}
 
-    def __init__(self, path, _dims, inputs):
+    def __init__(self, path, inputs, threads):
         import openvino             # the other peer does without
         core = openvino.Core()
         model = core.read_model(path)
         model.reshape({name: list(data.shape) for name, data in inputs.items()})
         self.request = core.compile_model(model, "CPU", {
-            "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY",
             **self.precision}).create_infer_request()
         for name, data in inputs.items():
             self.request.set_tensor(name, openvino.Tensor(data, shared_memory=True))
@@ -158,7 +159,7 @@ class Compiled:
         sizes = [f"--dim={name}={size}" for name, size in dims.items()]
         start = time.monotonic()
         run(args.gcc2nn, "compile", path, "--name=model", f"--target={args.target}", "--out=" + folder, *sizes,
-            *([f"--precision={args.precision}"] if args.precision else []))
+            *([f"--precision={args.precision}"] if args.precision else []), f"--threads={args.threads}")
         self.compile_seconds = time.monotonic() - start
         with open(os.path.join(folder, "Makefile"), encoding="utf-8") as f:
             needed = next(line for line in f if line.startswith("FLAGS =")).split("=", 1)[1].split()
@@ -167,7 +168,7 @@ class Compiled:
                    if os.path.basename(f) not in ("bench.c", "selftest.c", "model_main.c")]
         sources += glob.glob(os.path.join(folder, "*.S")) + [os.path.join(HERE, "shim.c")]
         start = time.monotonic()
-        run(args.cc, *flags, "-fPIC", "-shared", "-I" + folder, *sources, "-lm", "-o", "model.so", cwd=folder)
+        run(args.cc, *flags, "-fPIC", "-shared", "-pthread", f"-DTHREADS={args.threads}", "-I" + folder, *sources, "-lm", "-o", "model.so", cwd=folder)
         self.cc_seconds = time.monotonic() - start
         sections = run("size", "-A", os.path.join(folder, "model.so")).splitlines()
         self.code_bytes = next(int(line.split()[1]) for line in sections if line.startswith(".text"))
@@ -217,11 +218,17 @@ def difference(want, got):
 
 
 def by_turns(runs, args):
-    """The seconds of each of the functions, which are what they return, run by turns."""
+    """The seconds of each of the functions, which are what they return, run by turns. Threads of one spin for a moment
+    after its run, which another's would have to share their CPUs with: they get that moment, and each its own again."""
+    def settle(one):
+        time.sleep(0.01)
+        one()
     took = [[] for _ in runs]
     end = time.monotonic() + args.seconds
     while len(took[0]) < 3 or (len(took[0]) < args.runs and time.monotonic() < end):
         for seconds, one in zip(took, runs):
+            if args.threads > 1:
+                settle(one)
             seconds.append(one())
     return took
 
@@ -239,12 +246,12 @@ def compared(a, b, called):
                     f"({low:.3f} .. {high:.3f}, {len(a)} pairs)")
 
 
-def peers_of(names, path, dims, inputs):
+def peers_of(args, path, inputs):
     """The peers that run the model, and why the others do not."""
     found, failed = [], {}
-    for name in names:
+    for name in args.peers:
         try:
-            peer = PEERS[name](path, dims, inputs)
+            peer = PEERS[name](path, inputs, args.threads)
             peer.run()
             found.append(peer)
         except Exception as e:      # whatever a peer refuses a model with
@@ -283,7 +290,7 @@ def bench(spec, args, folder_of_data=None):
         ours.run()
         error = difference(dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs))),
                            ours.outputs())
-        peers, failed = peers_of(args.peers, path, dims, inputs)
+        peers, failed = peers_of(args, path, inputs)
         own, *others = by_turns([ours.run, *(p.run for p in peers)], args)
     result = {"model": name, "target": args.target, "dims": dims, "runs": len(own), "ms": 1e3 * statistics.median(own),
               "peers": {}, "failed": failed, "difference": error, "compile_s": ours.compile_seconds,
@@ -316,7 +323,8 @@ def parser_of(text, default):
     p.add_argument("--opt", default="-O2", help="optimisation flags of the C compiler")
     p.add_argument("--runs", type=int, default=40, help="pairs of runs, at most")
     p.add_argument("--seconds", type=float, default=15, help="time for the runs of one model")
-    p.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="CPU to stay on")
+    p.add_argument("--threads", type=int, default=1, help="of each: the compiled model and its peers")
+    p.add_argument("--cpu", type=int, help="CPU to stay on; with several threads the last of them (default: the last there is)")
     p.add_argument("--keep", metavar="DIR", help="leave the generated code in DIR/NAME")
     p.add_argument("--reuse", action="store_true", help="with --keep: time what was built there before")
     p.add_argument("--json", action="store_true")
@@ -326,13 +334,16 @@ def parser_of(text, default):
 
 
 def checked(p):
-    """The command line; stays on one CPU from then on."""
+    """The command line; stays on one CPU for each thread from then on."""
     args = p.parse_args()
     args.target = args.target or best_target(args.gcc2nn)
     for name in args.peers:
         if name not in PEERS:
             p.error(f"no peer '{name}'; there are {', '.join(PEERS)}")
-    os.sched_setaffinity(0, {args.cpu})
+    cpus = sorted(c for c in os.sched_getaffinity(0) if args.cpu is None or c <= args.cpu)
+    if not 0 < args.threads <= len(cpus):
+        p.error(f"{args.threads} threads need as many CPUs; there are {len(cpus)}")
+    os.sched_setaffinity(0, cpus[-args.threads:])
     return args
 
 

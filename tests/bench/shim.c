@@ -25,6 +25,9 @@ int64_t shim_input_count(int k) {
 }
 int shim_open(const char *weights) {
     if (*weights) io_read_file(weights, &s.weights);
+#if THREADS > 1
+    io_threads(&s.config, THREADS);
+#endif
     return io_open(&s);
 }
 /* Seconds of one run; negative: it failed, and the reason is on stderr. */
