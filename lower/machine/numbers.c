@@ -69,6 +69,18 @@ static void put(void *at, enum number_kind kind, double value) {
     else if (kind == NUMBER_BYTES) *(int64_t *)at = (int64_t)value;
     else *(double *)at = value;
 }
+/* Instructions of their own start as often as multiply-adds of f32, in the proportion that the row has: they share
+ * units. */
+static const struct micro_speed *micros_with(struct arena *a, const struct machine *m, const struct machine *with) {
+    int n = 1;
+    const struct operation *was = machine_op(m, X_FMA, F32), *is = machine_op(with, X_FMA, F32);
+    for (const struct micro_speed *s = m->micros; s && s->micro; s++) n++;
+    if (!m->micros || !was) return m->micros;
+    struct micro_speed *copy = NEWN(a, struct micro_speed, n);
+    memcpy(copy, m->micros, (size_t)n * sizeof *copy);
+    for (int k = 0; k < n - 1; k++) copy[k].starts *= is->starts / was->starts;
+    return copy;
+}
 /* Rows are shared by all compilations of a process, and their operations by several rows: both are copied. */
 const struct machine *machine_with(struct arena *a, const struct machine *m, const double *values) {
     int nops = 1;
@@ -83,5 +95,6 @@ const struct machine *machine_with(struct arena *a, const struct machine *m, con
         double before;
         if (machine_number(m, n, &before)) put((void *)(uintptr_t)place_of(copy, ops, n), n->kind, values[k]);
     }
+    copy->micros = micros_with(a, m, copy);
     return copy;
 }

@@ -26,6 +26,7 @@ extern const struct number_row machine_numbers[]; /* name NULL ends; NUMBERS_MAX
 
 /* Does the row have that number? *value gets it; a zero is none, as where there is no second level of cache. */
 bool machine_number(const struct machine *m, const struct number_row *n, double *value);
-/* A copy of the row, in the arena, with `values` in the order of the table where the row has such a number. */
+/* A copy of the row, in the arena, with `values` in the order of the table where the row has such a number. Rates of
+ * micro-kernels change as that of multiply-adds does. */
 const struct machine *machine_with(struct arena *a, const struct machine *m, const double *values);
 #endif
