@@ -70,6 +70,12 @@ static struct x_range whole(enum xop op, struct x_range a) {
     double (*f)(double) = op == X_FLOOR ? floor : op == X_CEIL ? ceil : op == X_TRUNC ? trunc : rint;
     return (struct x_range){f(a.lo), f(a.hi), a.nan};
 }
+/* Bits of what is not below 0: shifted down by so many, or those of a mask. */
+static struct x_range of_bits(enum xop op, enum dtype t, struct x_range a, int64_t by) {
+    if (op == X_SHR && a.lo >= 0 && by >= 0 && by < dtype_bits(t))
+        return (struct x_range){floor(ldexp(a.lo, -(int)by)), floor(ldexp(a.hi, -(int)by)), false};
+    return op == X_AND && by >= 0 ? (struct x_range){0, (double)by, false} : of_type(t);
+}
 struct x_range x_range_of_data(const struct tensor *t) {
     struct x_range r = {INFINITY, -INFINITY, false};
     for (int64_t k = 0, n = tensor_count(t); k < n; k++) {
@@ -125,6 +131,10 @@ static struct x_range range(struct ranging *q, expr e) {
         struct x_range a = range(q, e->arg[0]);
         return is_float(t) ? unknown : fitted((enum dtype)e->u.i, a.lo, a.hi);
     }
+    case X_SHR:
+    case X_AND:
+        if (e->arg[1]->op != X_CONST) return of_type(t);
+        return of_bits((enum xop)e->op, t, range(q, e->arg[0]), e->arg[1]->u.i);
     default: return of_type(t);
     }
 }

@@ -180,9 +180,14 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     }
     return NODE(c, op, BOOL, a, b);
 }
+/* The low bits of what has no others. */
+static bool masks_nothing(expr a, expr b) {
+    bool low = b->op == X_CONST && b->u.i > 0 && !(b->u.i & (b->u.i + 1));
+    return low && x_within(a, 0, (double)b->u.i);
+}
 expr x_and(struct ctx *c, expr a, expr b) {
     if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
-    if (a->type != BOOL) return value_bin(c, X_AND, a, b);
+    if (a->type != BOOL) return masks_nothing(a, b) ? a : value_bin(c, X_AND, a, b);
     if (x_is_false(a) || x_is_true(b) || a == b) return a;
     if (x_is_true(a) || x_is_false(b)) return b;
     return NODE(c, X_AND, BOOL, a, b);

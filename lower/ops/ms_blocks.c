@@ -28,14 +28,28 @@ static bool sized(T t, E rows, E columns, const char *what) {
     return true;
 }
 
+/* A constant of the same cells with these dims, where indices stand by themselves; t, if it is none or has others. */
+static T of_dims(const char *name, T t, const int64_t *dims, int n) {
+    const struct tensor *data = has(t) ? const_of(t) : NULL;
+    int64_t cells = 1;
+    for (int k = 0; k < n; k++) cells *= dims[k];
+    if (!data || data->rank == n || tensor_count(data) != cells) return t;
+    struct tensor *same = arena_copy(&up_ctx(def_node())->arena, data, sizeof *data);
+    same->rank = n;
+    for (int k = 0; k < n; k++) same->dims[k] = dims[k];
+    return const_table(name, same);
+}
+
 /* ---- MatMulNBits: A [.., K] times the transpose of B [N, blocks, bytes of a block] */
 struct nbits {
     int64_t bits, block, n, k;
     E blocks, zero_bytes;
+    T b, scales, zeros;
 };
 static bool nms_bits(struct nbits *p) {
     T a = in(0), b = in(1), zero = in(3);
-    *p = (struct nbits){int_attr("bits"), int_attr("block_size"), int_attr("N"), int_attr("K"), NULL, NULL};
+    *p = (struct nbits){
+        .bits = int_attr("bits"), .block = int_attr("block_size"), .n = int_attr("N"), .k = int_attr("K")};
     if (!ms_known_bits(p->bits) || !known_block(p->block)) return false;
     if (p->n < 1 || p->k < 1 || p->n > INT32_MAX || p->k > INT32_MAX)
         return fail(E_ATTR, "\"N\" and \"K\" must be from 1 to 2^31-1"), false;
@@ -43,7 +57,8 @@ static bool nms_bits(struct nbits *p) {
     if (rank(a) < 1) return fail(E_RANK, "the first operand has no axis"), false;
     int64_t blocks = (p->k + p->block - 1) / p->block, per_byte = 8 / p->bits;
     p->blocks = idx(blocks);
-    p->zero_bytes = idx((blocks + per_byte - 1) / per_byte);
+    int64_t zero_bytes = (blocks + per_byte - 1) / per_byte;
+    p->zero_bytes = idx(zero_bytes);
     require(eq(dim(a, rank(a) - 1), idx(p->k)), "the last axis of A is not K");
     require(eq(numel(b), idx(p->n * blocks * (p->block / per_byte))), "B: the size does not fit");
     if (rank(b) != 3 && rank(b) != 2) return fail(E_RANK, "B has rank %d, not 3", rank(b)), false;
@@ -57,10 +72,14 @@ static bool nms_bits(struct nbits *p) {
         require(ge(dim(in(4), 0), idx(p->k)), "g_idx does not have K elements");
     }
     if (has(in(5))) require(eq(numel(in(5)), idx(p->n)), "the bias does not have N elements");
+    p->b = of_dims("weights", b, (const int64_t[]){p->n, blocks, p->block / per_byte}, 3);
+    p->scales = of_dims("scales", in(2), (const int64_t[]){p->n, blocks}, 2);
+    p->zeros =
+        has(zero) ? of_dims("zeros", zero, (const int64_t[]){p->n, dtype(zero) == U8 ? zero_bytes : blocks}, 2) : zero;
     return true;
 }
 static E nbits_weight(const struct nbits *p, E n, E k) {
-    T b = in(1), zero = in(3), group = in(4);
+    T b = p->b, zero = p->zeros, group = in(4);
     int64_t per_byte = 8 / p->bits, bytes = p->block / per_byte;
     E block = div_(k, idx(p->block)), byte = div_(mod_(k, idx(p->block)), idx(per_byte)), row = within(n, dim(b, 0));
     X at_b = rank(b) == 3 ? list3(row, within(block, dim(b, 1)), within(byte, dim(b, 2)))
@@ -72,17 +91,26 @@ static E nbits_weight(const struct nbits *p, E n, E k) {
         E packed = cell(zero, n, div_(block, idx(per_byte)), p->zero_bytes);
         z = cast(F32, ms_bits(packed, mod_(block, idx(per_byte)), p->bits));
     } else if (has(zero)) z = cell(zero, n, block, p->blocks);
-    return mul(sub(cast(F32, q), z), cell(in(2), n, block, p->blocks));
+    return mul(sub(cast(F32, q), z), cell(p->scales, n, block, p->blocks));
+}
+/* The place along K. Whole blocks are summed block by block, byte by byte and bit by bit, so that an index of each is
+ * there: places in others are for the run to find. */
+static E sum_over(const struct nbits *p, X *axes) {
+    int64_t per_byte = 8 / p->bits;
+    if (p->k % p->block || has(in(4))) return *axes = list1(raxis(idx(p->k), "k")), axes->v[0];
+    *axes = raxes(list3(p->blocks, idx(p->block / per_byte), idx(per_byte)), "block byte part");
+    E byte = add(mul(axes->v[0], idx(p->block / per_byte)), axes->v[1]);
+    return add(mul(byte, idx(per_byte)), axes->v[2]);
 }
 static void op_matmulnbits(void) {
     T a = in(0), bias = in(5);
     struct nbits p;
     if (!nms_bits(&p)) return;
     int r = rank(a);
-    X o = axes(push(sub_list(shape(a), 0, r - 1), idx(p.n)));
-    E k = raxis(idx(p.k), "k"), n = o.v[r - 1];
+    X o = axes(push(sub_list(shape(a), 0, r - 1), idx(p.n))), s;
+    E k = sum_over(&p, &s), n = o.v[r - 1];
     E v = mul(at(a, put(o, r - 1, within(k, dim(a, r - 1)))), nbits_weight(&p, n, k));
-    T y = reduce("acc", F32, o, RED_SUM, list1(k), v, NULL);
+    T y = reduce("acc", F32, o, RED_SUM, s, v, NULL);
     if (!y) return;
     v = at(y, o);
     if (has(bias)) v = add(v, at(bias, list1(within(n, dim(bias, 0)))));

@@ -89,7 +89,7 @@ static double steps_of_sum(struct plan *u, const struct tiling *g) {
  * lines of the next one (a token of GPT-2: 15.2 to 10.9 ms). */
 static bool reads_bytes_once(const struct tiling *g) {
     return g->packed && g->kred >= 0 && g->row < 0 && g->group < 0 && g->vector > 1 && g->N > g->nv &&
-           g->vec->u.buf->type == I8 && dtype_is_float(g->q->sum->u.stage.buf->type);
+           dtype_bits(g->vec->u.buf->type) == 8 && dtype_is_float(g->q->sum->u.stage.buf->type);
 }
 bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     struct contraction_sizes s;
@@ -136,6 +136,23 @@ int64_t rows_that_collide(struct plan *u, const struct tiling *g) {
     }
     return rows;
 }
+static bool count_operation(void *env, expr e) {
+    int *n = env;
+    bool index = e->type == IDX || e->op == X_IDXVAL || (e->op == X_CAST && e->arg[0]->op == X_IDXVAL);
+    *n += !index && e->op != X_LOAD && e->op != X_CONST;
+    return true;
+}
+/* Cycles until a vector of the operand is what is multiplied, of what lies in memory: conversions, or all operations
+ * that it is computed by. Instructions take it as it lies; integers are summed as they are. */
+static double cycles_to_make(struct plan *u, const struct tiling *g) {
+    enum dtype t = g->vec->u.buf->type;
+    int operations = 0;
+    if (g->computed) x_visit(u->k->b.value, count_operation, &operations);
+    if (g->computed) return operations / (g->op.starts + 1); /* some units do no multiply-adds */
+    bool as_it_is = g->micro->instr || (!dtype_is_float(g->op.type) && t == I8);
+    const struct operation *converts = as_it_is ? NULL : machine_op(u->m, X_CAST, t);
+    return converts ? 1 / converts->starts : 0;
+}
 /* Of the multiply-adds, waiting for each other and for lost lines included, for one step of the sum and all rows and
  * lanes. */
 static double step_cycles(struct plan *u, const struct tiling *g) {
@@ -143,7 +160,7 @@ static double step_cycles(struct plan *u, const struct tiling *g) {
     int64_t vectors = vectors_of(u, g, &times);
     double lost = (double)rows_that_collide(u, g) / g->mr * (double)(vectors / g->nr) * u->m->line * u->m->l1.byte;
     return times * rows *
-           (cost_of_step(u->m, &g->op, g->micro, g->vec->u.buf->type, g->counted, vectors, g->mr, g->nr) /
+           (cost_of_step(u->m, &g->op, g->micro, cycles_to_make(u, g), g->counted, vectors, g->mr, g->nr) /
                 (double)g->counted +
             lost);
 }

@@ -16,15 +16,31 @@ static bool is_plain(const struct operand *o) {
     expr v = o->value;
     return v == o->read || (v->op == X_CAST && v->type == F32 && v->arg[0] == o->read && o->read->u.buf->type == I8);
 }
-const char *no_plain_product(const struct problem *k) {
+static bool reads_constants(void *env, expr e) {
+    bool *ok = env;
+    if (e->op == X_LOAD) *ok &= is_constant(e->u.buf) && !e->has_fill;
+    *ok &= e->op != X_CALL && e->op != X_TOIDX && e->op != X_GUARD;
+    return *ok;
+}
+/* Computed of constants alone: weights of few bits, with what all of their block are multiplied by. */
+static bool is_computed(const struct problem *k) {
+    bool constants = k->b.value->type == F32 && is_constant(k->b.read->u.buf);
+    if (is_plain(&k->b)) return false;
+    x_visit(k->b.value, reads_constants, &constants);
+    return constants;
+}
+static const char *no_product(const struct problem *k, bool computed) {
     if (!k->product) return "no sum of products";
     if (k->nreductions > 1) return "several reductions";
     if (k->nresults > 1) return "several results";
     if (k->a.made || k->b.made || k->stages.v[0] != k->sum) return "a factor is made by the kernel itself";
-    if (k->a.value != k->a.read || !is_plain(&k->b)) return "a factor is changed before it is multiplied";
+    if (k->a.value != k->a.read || (!is_plain(&k->b) && !computed))
+        return "a factor is changed before it is multiplied";
     if (k->sum->u.stage.naxes > MAX_AXES || k->sum->u.stage.nred > MAX_AXES) return "too many axes";
     return maps_follow(k) ? NULL : "what follows the sum has other axes";
 }
+const char *no_plain_product(const struct problem *k) { return no_product(k, false); }
+const char *no_contraction(const struct problem *k) { return no_product(k, k->product && is_computed(k)); }
 
 /* ---- which axis the lanes run along */
 /* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1; but for
@@ -56,6 +72,24 @@ static bool has_equal_panels(const struct machine *m, int64_t per, int lanes) {
         if (equal_panels(per, lanes, nr)) return true;
     return false;
 }
+struct beside_read {
+    struct ctx *c;
+    const struct var *lane;
+    bool ok;
+};
+static bool is_beside(void *env, expr e) {
+    struct beside_read *q = env;
+    bool uses = false;
+    for (int d = 0; e->op == X_LOAD && d < e->n; d++) uses |= x_uses_var(q->c, e->arg[d], q->lane);
+    q->ok &= !uses || dim_of(e, q->lane) >= 0;
+    return q->ok;
+}
+/* All constants that the operand is computed of can be packed along v, or hold for all lanes. */
+static bool packs_computed(struct plan *u, const struct tiling *g, expr vec, const struct var *v) {
+    struct beside_read q = {u->c, v, vec == g->q->b.read && !g->micro->instr};
+    x_visit(g->q->b.value, is_beside, &q);
+    return q.ok;
+}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
     const struct var *v = q->sum->u.stage.axes[axis];
@@ -65,6 +99,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         bool packed = vec->u.buf->data && at >= 0;
         if (!packed && g->vector > 1 && (scattered || !lies_along(u, vec, v))) continue;
         if (!micro_takes(g->micro, other, vec, packed)) continue;
+        if (g->computed && g->vector > 1 && (!packed || !packs_computed(u, g, vec, v))) continue;
         int64_t per = shared_neighbours(u->c, other, v);
         int lanes = g->vector;
         while (per && per % lanes && !(scattered && has_equal_panels(u->m, per, lanes))) lanes /= 2;
@@ -129,14 +164,15 @@ static void choose_rows(struct plan *u, struct tiling *g) {
 }
 
 /* ---- the sum */
-/* The reduced axis with the largest extent that indexes both operands directly: input channels, or K. */
+/* The reduced axis with the largest extent that indexes both operands directly: input channels, or K. Of a computed
+ * operand the last one: what holds for a block of its cells is the same there. */
 static int main_red(const struct tiling *g) {
     int best = -1;
     int64_t largest = 0;
     for (int k = 0; k < nsums_of(g); k++) {
         const struct var *v = g->q->sum->u.stage.red[k];
         int64_t n = const_extent(v);
-        if (dim_of(g->vec, v) < 0 || n < largest) continue;
+        if (dim_of(g->vec, v) < 0 || (n < largest && !g->computed)) continue;
         largest = n, best = k;
     }
     return best;
@@ -222,6 +258,7 @@ static void choose_order(struct plan *u, struct tiling *g) {
     if (inner >= 0) g->order[g->norder++] = inner;
 }
 const char *choose_axes(struct plan *u, struct tiling *g, bool other) {
+    g->computed = is_computed(u->k);
     g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
     if (!choose_lane(u, g, other))
         return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";

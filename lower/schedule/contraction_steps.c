@@ -57,6 +57,26 @@ static void pack(struct plan *u, const struct tiling *g) {
     pack_group(u, g, &dims, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
+/* What else a computed operand reads of the lanes' own lies side by side as well. */
+struct beside {
+    struct plan *u;
+    const struct tiling *g;
+    VEC(const struct buf *) done;
+};
+static bool pack_one_beside(void *env, expr e) {
+    struct beside *q = env;
+    if (e->op != X_LOAD || e->u.buf == q->g->vec->u.buf) return true;
+    int dim = dim_of(e, axis_var(q->g, q->g->lane));
+    for (int k = 0; k < q->done.n; k++)
+        if (q->done.v[k] == e->u.buf) return true;
+    PUSH(&q->u->c->arena, &q->done, e->u.buf);
+    if (dim >= 0) plan_blocks(q->u, e->u.buf->base, e->u.buf->nlogical, dim, q->g->lanes);
+    return true;
+}
+static void pack_beside(struct plan *u, const struct tiling *g) {
+    struct beside q = {.u = u, .g = g};
+    if (g->computed && g->lanes > 1) x_visit(u->k->b.value, pack_one_beside, &q);
+}
 /* The constants that the sum begins with have cells for all lanes, too. */
 static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
     expr first = g->q->sum->u.stage.init;
@@ -260,6 +280,7 @@ const char *contraction_steps(struct plan *u, const struct point *p) {
     }
     layout_steps(&u->s, u->p, u->l);
     if (g->packed) pack(u, g);
+    pack_beside(u, g);
     fill_lanes_of_first(u, g);
     if (g->piece == 1) plan_inline_maps(u);
     if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);

@@ -5,11 +5,11 @@
 #include "lower/machine/machine.h"
 
 /* One step of the sum for all rows, in balanced tiles of at most mr rows by nr vectors; sum: what adds products, in
- * that micro-kernel; vec: as what the operand lies in memory whose vectors are loaded. */
-double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, enum dtype vec,
+ * that micro-kernel; made: cycles that make a vector of the packed operand of what is loaded. */
+double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
                     int64_t rows, int64_t mr, int64_t nr);
 /* The same for so many vectors, in panels of nr and one of what is left. */
-double cost_of_step(const struct machine *m, const struct operation *sum, const struct micro *micro, enum dtype vec,
+double cost_of_step(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
                     int64_t rows, int64_t vectors, int64_t mr, int64_t nr);
 
 struct contraction_sizes {

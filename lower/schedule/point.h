@@ -17,6 +17,7 @@ struct tiling {
     expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
     int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
     bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
+    bool computed;          /* vec is one of the constants that the factor is computed of */
     bool staged;            /* what follows the sum is computed in lanes first, and then stored .. */
     int piece;              /* .. so many at a time, which lie side by side in the result; 1: one by one */
     bool blocked;           /* the result's channels are */

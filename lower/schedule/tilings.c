@@ -45,13 +45,15 @@ static void set_tile(struct tiling *g, int64_t mr, int nr) {
     if (g->per && g->per % lanes) cells = g->per / equal_panels(g->per, g->lanes, nr);
     if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
-/* The window along the rows of a tile, written out inside of a step of the sum: what one row reads its neighbours read
- * with another weight, and it is widened once. Sums of whole numbers have any order. */
+/* What is written out inside of a step of the sum, for it reads the same cells: the window along the rows of a tile,
+ * where what one row reads its neighbours read with another weight, and it is widened once (sums of whole numbers have
+ * any order); and the parts of a byte that holds several weights. */
 static void choose_beside(struct plan *u, struct tiling *g) {
     const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
     int64_t n = v ? const_extent(v) : 0;
     bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
-    g->beside = widens && n > 1 && n * g->mr * g->nr <= u->m->body && slides_along_rows(u, g, v);
+    bool same = widens ? slides_along_rows(u, g, v) : g->computed && g->kred >= 0 && dim_of(g->vec, v) < 0;
+    g->beside = same && n > 1 && n * g->mr * g->nr <= u->m->body;
 }
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
  * many, unless one is what was said to be typical). A tile of one row waits for its own multiply-adds, unless it takes
@@ -200,7 +202,7 @@ static void add_others(struct plan *u, struct points *out, const struct family *
 static const char *contraction_points(struct plan *u, struct points *out) {
     enum { MOST = 16 };
     const struct problem *k = u->k;
-    const char *why = no_plain_product(k);
+    const char *why = no_contraction(k);
     if (why) return why;
     if (k->out == k->sum) return "the sum is the result itself";
     if (k->out->u.stage.naxes != k->sum->u.stage.naxes) return "the result has other axes than the sum";

@@ -464,6 +464,10 @@ Test(expr, values_have_ranges) {
     cr_assert(ranges(x_sub(c, byte, x_const_i(c, I32, 128)), -128, 127));
     cr_assert(ranges(x_mul(c, byte, x_const_i(c, I32, -3)), -765, 0));
     cr_assert(ranges(x_add(c, sum, byte), INT32_MIN, INT32_MAX), "it may wrap");
+    expr four = x_const_i(c, I32, 4), low = x_const_i(c, I32, 15), high = x_bin(c, X_SHR, byte, four);
+    cr_assert(ranges(high, 0, 15) && ranges(x_and(c, sum, low), 0, 15) &&
+              ranges(x_bin(c, X_SHR, sum, four), INT32_MIN, INT32_MAX));
+    cr_assert(x_and(c, high, low) == high && x_and(c, byte, low) != byte, "a mask of all that there is is none");
     cr_assert(ranges(x_cast(c, I32, number), INT32_MIN, INT32_MAX), "conversions saturate");
     cr_assert(x_range(number).nan);
     expr most = x_const_f(c, F32, 9), least = x_const_f(c, F32, -9);
