@@ -147,8 +147,11 @@ def layers():
             made[f"Resize {mode} {scale}"] = lambda mode=mode, s=scales: layer("Resize", [(1, 32, 40, 40)], None, None, s, mode=mode)
     made["GridSample"] = lambda: layer("GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)])
     made["RoiAlign"] = lambda: roi_align()
-    made["DFT 512"] = lambda: layer("DFT", [(16, 512, 1)], axis=1, onesided=1)
-    made["STFT 400"] = lambda: layer("STFT", [(1, 16000)], ints(160)[0].reshape(()), np.hanning(400).astype(np.float32))
+    for n, parts, attributes in (512, 1, {"onesided": 1}), (400, 2, {}), (1024, 2, {"inverse": 1}), (401, 1, {"onesided": 1}), (16384, 1, {"onesided": 1}):
+        made[f"DFT {n}x{parts} {attributes}"] = lambda n=n, p=parts, a=attributes: layer("DFT", [(16, n, p)], None, ints(1)[0].reshape(()), **a)
+    made["DFT axis 1 of 3"] = lambda: layer("DFT", [(8, 64, 64, 2)], None, ints(1)[0].reshape(()))
+    for n, hop in (400, 160), (512, 160), (2048, 512):
+        made[f"STFT {n} {hop}"] = lambda n=n, hop=hop: layer("STFT", [(1, 16000)], ints(hop)[0].reshape(()), np.hanning(n).astype(np.float32))
     made["LSTM 32 128"] = lambda: layer("LSTM", [(32, 1, 64)], (1, 512, 64), (1, 512, 128), (1, 1024), hidden_size=128)
     made["GRU 32 128"] = lambda: layer("GRU", [(32, 1, 64)], (1, 384, 64), (1, 384, 128), (1, 768), hidden_size=128)
     return made
