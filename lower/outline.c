@@ -236,8 +236,11 @@ static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     }
     return again && !share_rows(c, run, s);
 }
-static bool is_axis(expr e, const struct stmt *s, int k) {
-    return k < s->u.stage.naxes && e->op == X_VAR && e->u.var == s->u.stage.axes[k];
+/* Index k of a load is the axis at the same place from the end, or that of a dim of 1. */
+static bool is_own(expr load, int k, const struct stmt *s) {
+    int axis = s->u.stage.naxes - (load->n - load->has_fill) + k;
+    if (x_is(load->arg[k], 0) && x_is(load->u.buf->logical[k], 1)) return true;
+    return axis >= 0 && load->arg[k]->op == X_VAR && load->arg[k]->u.var == s->u.stage.axes[axis];
 }
 /* Has the run such a sum, and s sums it again, or reads other cells of it than its own? In one kernel there would be
  * plain loops for both, so s gets another, unless they share rows. */
@@ -254,7 +257,7 @@ static bool find_other_cells(void *env, expr e) {
         summed |= t->u.stage.op == RED_SUM && is_by_constants(t);
         if (!summed || e->u.buf != t->u.stage.buf) continue;
         q->found |= q->by->u.stage.op != RED_NONE;
-        for (int k = 0; k < e->n - e->has_fill; k++) q->found |= !is_axis(e->arg[k], q->by, k);
+        for (int k = 0; k < e->n - e->has_fill; k++) q->found |= !is_own(e, k, q->by);
     }
     return true;
 }

@@ -104,6 +104,7 @@ def layers():
     for op in "Add", "Mul", "Div", "Pow", "Max", "PRelu":
         made[f"{op} (1, 64, 56, 56) (64, 1, 1)"] = lambda op=op: layer(op, [(1, 64, 56, 56), (64, 1, 1)])
     made["Mod"] = lambda: layer("Mod", [(64, 56, 56), (64, 56, 56)], fmod=1)
+    made["Mod int64 by 7"] = lambda: layer("Mod", [(1000, (64, 56, 56))], ints(7))
     for shape in (12, 128, 128), (1, 1000), (3136, 49), (8, 20, 20):
         made[f"Softmax {shape}"] = lambda s=shape: layer("Softmax", [s])
     made["Softmax (1, 21, 64, 64) axis 1"] = lambda: layer("Softmax", [(1, 21, 64, 64)], axis=1)
@@ -120,6 +121,7 @@ def layers():
     for axis in 0, 1:
         made[f"ArgMax (512, 512) {axis}"] = lambda axis=axis: layer("ArgMax", [(512, 512)], axis=axis)
         made[f"CumSum (512, 512) {axis}"] = lambda axis=axis: layer("CumSum", [(512, 512)], ints(axis)[0].reshape(()))
+    made["CumSum (8, 100, 37) 1"] = lambda: layer("CumSum", [(8, 100, 37)], ints(1)[0].reshape(()), exclusive=1, reverse=1)
     for shape, k in ((1, 1000), 5), ((100, 1000), 10), ((1, 8400), 300), ((1, 100000), 100):
         made[f"TopK {shape} {k}"] = lambda s=shape, k=k: layer("TopK", [s], ints(k), outputs=2)
     for perm in (0, 2, 3, 1), (0, 3, 1, 2), (3, 2, 1, 0), (0, 2, 1, 3):
