@@ -255,6 +255,30 @@ const char *prelude_from_row(const struct emit_options *o, const char *row, cons
     return text_take(&t, &o->uses->c->arena);
 }
 
+/* Remainders of floats are exact, however they are found. Where no quotient has more than 23 bits, it is off by at most
+ * one, which is one too many, and both differences are exact; libm divides bit by bit. Lanes that differ from that, as
+ * do numbers by 0, have it decide for all. */
+static const char *quick_mod(const struct emit_options *o, int lanes) {
+    if (lanes < 4 || !prelude_spelled(o, X_FMA, F32, lanes) || !prelude_spelled(o, X_TRUNC, F32, lanes)) return NULL;
+    const char *trunc = c_op(o, X_TRUNC, F32, lanes), *fma = c_op(o, X_FMA, F32, lanes), *one = c_op(o, X_MOD, F32, 1);
+    const char *pairs = c_vector_type(o, I64, lanes / 2);
+    return arena_printf(&o->uses->c->arena,
+                        "static inline $T $N($T a, $T b) {\n"
+                        "    const $T x = ($T)(($U)a << 1 >> 1), y = ($T)(($U)b << 1 >> 1), q = x / y;\n"
+                        "    const %s few = (%s)(q < 8388608.0f);\n"
+                        "    long long all = -1;\n"
+                        "    for (int i = 0; i < $L / 2; i++)\n        all &= few[i];\n"
+                        "    if (all == -1) {\n"
+                        "        const $T r = %s(-%s(q), y, x);\n"
+                        "        const $M less = x < y;\n"
+                        "        const $U rest = ($U)(r + ($T)((r < 0.0f) & ($M)y));\n"
+                        "        return ($T)((($U)x & ($U)less) | (rest & ~($U)less) | (($U)a & 0x80000000u));\n"
+                        "    }\n"
+                        "    for (int i = 0; i < $L; i++)\n        a[i] = %s(a[i], b[i]);\n"
+                        "    return a;\n}\n",
+                        pairs, pairs, fma, trunc, one);
+}
+
 const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
     struct emit_uses *u = o->uses;
     struct ctx *c = u->c;
@@ -289,7 +313,7 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
                     &h);
         return name;
     }
-    const char *text = vector_text(op, t);
+    const char *text = op == X_MOD && t == F32 ? quick_mod(o, lanes) : vector_text(op, t);
     if (!text) {
         h.scalar = c_op(o, op, t, 1);
         static const char *const loops[] = {"", "a[i]", "a[i], b[i]", "a[i], b[i], c[i]"};

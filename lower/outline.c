@@ -215,17 +215,59 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     PUSH(&c->arena, &stages, s);
     return row_space(c, stages.v, stages.n, &r);
 }
-/* Has the run a map of functions or of computed places, and the sum s more axes? The map would be inlined, and computed
- * anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. */
+/* Floats by constant floats, as they lie in memory: a contraction, if the sum's kernel makes no factor of it. */
+static bool is_by_constants(const struct stmt *s) {
+    expr v = s->u.stage.value;
+    if (s->u.stage.op != RED_SUM || v->op != X_MUL || (v->type != F32 && v->type != F64)) return false;
+    if (v->arg[0]->op != X_LOAD || v->arg[1]->op != X_LOAD) return false;
+    return is_constant(v->arg[0]->u.buf) || is_constant(v->arg[1]->u.buf);
+}
+/* Has the run a map of functions or of computed places, or one that is multiplied by constants, and the sum s more
+ * axes? The map would be inlined, and computed anew along each of them: it gets a kernel, and so does the sum, which
+ * may then be a contraction. */
 static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     bool again = false;
     if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
     for (const struct stmt *t = run->first; t; t = t->next) {
         if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
         if (wide(t) >= wide(s)) continue;
-        again |= x_has(t->u.stage.value, XF_CALL | XF_TOIDX) && stmt_reads(s, t->u.stage.buf, NULL);
+        again |=
+            (x_has(t->u.stage.value, XF_CALL | XF_TOIDX) || is_by_constants(s)) && stmt_reads(s, t->u.stage.buf, NULL);
     }
     return again && !share_rows(c, run, s);
+}
+/* Index k of a load is the axis at the same place from the end, or that of a dim of 1. */
+static bool is_own(expr load, int k, const struct stmt *s) {
+    int axis = s->u.stage.naxes - (load->n - load->has_fill) + k;
+    if (x_is(load->arg[k], 0) && x_is(load->u.buf->logical[k], 1)) return true;
+    return axis >= 0 && load->arg[k]->op == X_VAR && load->arg[k]->u.var == s->u.stage.axes[axis];
+}
+/* Has the run such a sum, and s sums it again, or reads other cells of it than its own? In one kernel there would be
+ * plain loops for both, so s gets another, unless they share rows. */
+struct other_cells {
+    const struct stmt *by;
+    const struct block *run;
+    bool found;
+};
+static bool find_other_cells(void *env, expr e) {
+    struct other_cells *q = env;
+    bool summed = false;
+    if (e->op != X_LOAD) return true;
+    for (const struct stmt *t = q->run->first; t; t = t->next) {
+        summed |= t->u.stage.op == RED_SUM && is_by_constants(t);
+        if (!summed || e->u.buf != t->u.stage.buf) continue;
+        q->found |= q->by->u.stage.op != RED_NONE;
+        for (int k = 0; k < e->n - e->has_fill; k++) q->found |= !is_own(e, k, q->by);
+    }
+    return true;
+}
+static bool goes_on_elsewhere(struct ctx *c, const struct block *run, struct stmt *s) {
+    struct other_cells q = {s, run, false};
+    if (s->kind != S_STAGE) return false;
+    for (const struct stmt *t = run->first; t; t = t->next)
+        if (t->kind != S_STAGE) return false;
+    x_visit(s->u.stage.value, find_other_cells, &q);
+    return q.found && !share_rows(c, run, s);
 }
 bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct ctx *c = l->c;
@@ -254,7 +296,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
         next = s->next;
         stmt_remove(s);
         bool kernel = is_kernel_stmt(s);
-        if (kernel ? sums_again(c, &run, s) : !goes_before(&run, s)) {
+        if (kernel ? sums_again(c, &run, s) || goes_on_elsewhere(c, &run, s) : !goes_before(&run, s)) {
             if (next) stmt_insert_before(next, s);
             else block_append(from, s);
             ok = flush_run(l, &run, s, &local, name);

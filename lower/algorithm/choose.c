@@ -1,5 +1,6 @@
 /* Asks the rows, and builds what they rewrite into. See algorithm.h. */
-#include "lower/algorithm/algorithm.h"
+#include "ir/define/define.h"
+#include "lower/algorithm/rows.h"
 #include <math.h>
 #include <string.h>
 
@@ -73,6 +74,16 @@ const char *algorithm_beside(const struct algorithm_query *q, const char *node, 
     for (const struct algorithm *r = algorithm_rows; r->name; r++)
         if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, r, false, why));
     return titles;
+}
+
+/* ---- texts that rows exchange */
+bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text) {
+    return s->kind == S_CALL && s->u.call.callee->is_kernel_text &&
+           s->u.call.callee->name == internf(q->c->names, "%s_%s", text, dtype_name(s->u.call.bufs[0]->type));
+}
+struct proc *algorithm_text(const struct algorithm_query *q, const struct stmt *call, const char *name) {
+    enum dtype type = call->u.call.bufs[0]->type;
+    return kernel_of_text(q->c, q->module, name, type, &type, 1);
 }
 
 /* ---- what rows make */

@@ -86,6 +86,7 @@ const struct algorithm algorithm_rows[] = {
      .rewrite = phases_rewrite},
     {.name = "sorted-runs", .title = "sorted runs that become one", .beside = sorted_runs_beside},
     {.name = "heap", .title = "a heap of the best so far", .beside = heap_beside},
+    {.name = "running-rows", .title = "columns that are summed side by side", .beside = running_rows_beside},
     {.name = "tables", .title = "values of bytes from tables", .beside = tables_beside},
     {0},
 };

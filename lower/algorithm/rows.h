@@ -13,6 +13,11 @@ struct algorithm_saving tables_beside(const struct algorithm_query *q, bool aske
 /* TopK (topk.c). */
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+/* Running sums and products (running.c). */
+struct algorithm_saving running_rows_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+/* Is s the call of this text, for whatever type? And another text for the type of its first buffer. */
+bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text);
+struct proc *algorithm_text(const struct algorithm_query *q, const struct stmt *call, const char *name);
 /* Products of bytes less zero points (integer_sums.c). */
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);

@@ -3,7 +3,6 @@
  * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. The same results. Either takes the call's
  * place, so it goes beside others.
  */
-#include "ir/define/define.h"
 #include "lower/algorithm/rows.h"
 #include <math.h>
 #include <string.h>
@@ -42,10 +41,6 @@ static double sorting_runs(const struct machine *m, const struct sizes_of_topk *
         cycles += at_once(s, s->rows * THREADS, STEP * steps / THREADS);
     }
     return cycles + (m->gpu ? 2 * m->gpu->launch : 0);
-}
-static bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text) {
-    return s->kind == S_CALL && s->u.call.callee->is_kernel_text &&
-           s->u.call.callee->name == internf(q->c->names, "%s_%s", text, dtype_name(s->u.call.bufs[0]->type));
 }
 /* The sizes of the text for many threads. false: they may be too large for it. */
 static bool sizes_of_runs(const struct algorithm_query *q, const struct stmt *call, struct proc *text, expr *args) {
@@ -86,10 +81,6 @@ static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const stru
     }
     return (struct sizes_of_topk){n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
 }
-static struct proc *text_of(const struct algorithm_query *q, const struct stmt *call, const char *name) {
-    enum dtype type = call->u.call.bufs[INPUT]->type;
-    return kernel_of_text(q->c, q->module, name, type, &type, 1);
-}
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
@@ -97,7 +88,7 @@ struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked,
         struct sizes_of_topk n = sizes_of(q, s);
         double direct = at_once(&n, n.rows, inserting(n.n, n.k)), heap = at_once(&n, n.rows, heaping(n.n, n.k));
         if (!asked && heap > 0.9 * direct) continue; /* it is more code */
-        if (rewrites) s->u.call.callee = text_of(q, s, "topk_heap");
+        if (rewrites) s->u.call.callee = algorithm_text(q, s, "topk_heap");
         saved.places++, saved.cycles += direct - heap;
     }
     return saved;
@@ -111,7 +102,7 @@ struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool
         if (!algorithm_left_out(q->wishes, "heap")) one = fmin(one, heaping(n.n, n.k));
         double direct = at_once(&n, n.rows, one), runs = sorting_runs(q->m, &n);
         if (!asked && 2 * runs > direct) continue; /* it takes more memory, and more code */
-        struct proc *text = text_of(q, s, "topk_runs");
+        struct proc *text = algorithm_text(q, s, "topk_runs");
         expr args[ALL_SIZES];
         if (!sizes_of_runs(q, s, text, args)) continue;
         if (rewrites) call_runs(q, s, text, args);

@@ -1,6 +1,6 @@
-/* Signals: DFT and STFT as sums against a table of one turn of cosine and sine, windows, MelWeightMatrix. The sums are
- * in f64, for their terms cancel: so they are as exact as a fast transform. */
-#include "lower/ops/ops.h"
+/* Signals: DFT, STFT, windows, MelWeightMatrix. Transforms of known lengths are those of fourier.c; others are sums
+ * against a table of one turn of cosine and sine, in f64, for their terms cancel. */
+#include "lower/ops/fourier.h"
 #include <math.h>
 
 static const double TURN = 6.28318530717958647692;
@@ -38,6 +38,31 @@ static bool dft_axis(T x, E *mask) { /* mask[k]: axis k is it; a condition over 
     require(not_(mask[last]), "the axis of DFT is the last one, which holds real and imaginary parts");
     return true;
 }
+/* Along a known axis, by fourier.c; false: not by that. */
+static bool dft_fast(T x, const E *mask, E length, bool real_only) {
+    int last = rank(x) - 1, axis = 0;
+    bool inverse = int_attr("inverse") != 0, onesided = int_attr("onesided") != 0, halved = inverse && onesided;
+    while (axis < last && !x_is_true(mask[axis])) axis++;
+    struct fourier f = {.complex = real_only ? 1 : 2, .parts = halved ? 1 : 2, .inverse = inverse, .type = acc(x)};
+    if (axis == last || !x_is_int(length, &f.n)) return false;
+    f.bins = onesided && !inverse ? f.n / 2 + 1 : f.n;
+    if (!fourier_plan(&f)) return false;
+    X batch = drop(sub_list(shape(x), 0, last), axis);
+    X o = axes(cat(batch, list3(idx(f.p), idx(f.q), idx(f.complex)))), b = sub_list(o, 0, last - 1);
+    E j = add(mul(o.v[last - 1], idx(f.q)), o.v[last]), at_j = halved ? min_(j, sub(length, j)) : j;
+    E v = at_or(x, push(splice(b, axis, 0, list1(at_j)), o.v[last + 1]), num(0));
+    if (halved && !real_only) { /* the other half is its mirror, and what is its own mirror is real */
+        E twice = mul(j, idx(2));
+        v = sel(and_(eq(o.v[last + 1], idx(1)), ge(twice, length)), sel(eq(twice, length), num(0), neg(v)), v);
+    }
+    T frames = stage("frames", f.type, o, cast(f.type, v));
+    T sums = frames ? fourier_sums(&f, frames, batch) : NULL;
+    if (!sums) return true;
+    o = axes(push(splice(batch, axis, 0, list1(idx(f.bins))), idx(f.parts)));
+    b = drop(sub_list(o, 0, last), axis);
+    out(0, dtype(x), o, fourier_at(&f, sums, b, o.v[axis], o.v[last]));
+    return true;
+}
 static void op_dft(void) {
     T x = in(0);
     E mask[32];
@@ -51,6 +76,7 @@ static void op_dft(void) {
     E n = has(in(1)) ? value(in(1), 0, 1, DIM_MAX) : halved ? mul(sub(have, idx(1)), idx(2)) : have;
     require(ge(n, idx(1)), "the length of the transform must be at least 1");
     n = max_(n, idx(1));
+    if (dft_fast(x, mask, n, real_only)) return;
     struct turn t;
     if (!turn_of(&t, F64, n)) return;
     E bins = onesided && !inverse ? add(div_(n, idx(2)), idx(1)) : n;
@@ -77,6 +103,23 @@ static void op_dft(void) {
 }
 
 /* ---- STFT: frames of the signal, windowed and transformed */
+/* By fourier.c; false: not by that. */
+static bool stft_fast(T x, T window, E step, E length, E frames, bool real_only) {
+    struct fourier f = {.complex = real_only ? 1 : 2, .parts = 2, .type = acc(x)};
+    if (!x_is_int(length, &f.n)) return false;
+    f.bins = int_attr("onesided") ? f.n / 2 + 1 : f.n;
+    if (!fourier_plan(&f)) return false;
+    X batch = list2(dim(x, 0), frames), o = axes(cat(batch, list3(idx(f.p), idx(f.q), idx(f.complex))));
+    E j = add(mul(o.v[2], idx(f.q)), o.v[3]);
+    X from = list2(o.v[0], wrap_index(add(mul(o.v[1], step), j), dim(x, 1)));
+    E v = cast(f.type, at(x, rank(x) == 3 ? push(from, o.v[4]) : from));
+    if (has(window)) v = mul(v, cast(f.type, at(window, list1(wrap_index(j, dim(window, 0))))));
+    T framed = stage("frames", f.type, o, v), sums = framed ? fourier_sums(&f, framed, batch) : NULL;
+    if (!sums) return true;
+    o = axes_named(cat(batch, list2(idx(f.bins), idx(2))), "b f k part");
+    out(0, dtype(x), o, fourier_at(&f, sums, sub_list(o, 0, 2), o.v[2], o.v[3]));
+    return true;
+}
 static void op_stft(void) {
     T x = in(0), window = in(2);
     if (fail_if(rank(x) != 2 && rank(x) != 3, E_RANK, "the signal must be [batch, length, 1 or 2]")) return;
@@ -88,6 +131,7 @@ static void op_stft(void) {
     if (has(window)) require(eq(dim(window, 0), n), "the window does not have the length of a frame");
     E frames = max_(add(div_(sub(dim(x, 1), n), step), idx(1)), idx(0));
     E bins = int_attr("onesided") ? add(div_(n, idx(2)), idx(1)) : n;
+    if (stft_fast(x, window, step, n, frames, real_only)) return;
     struct turn t;
     if (!turn_of(&t, F64, n)) return;
     X o = axes_named(cat(list2(dim(x, 0), frames), list2(bins, idx(2))), "b f k part");

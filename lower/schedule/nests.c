@@ -242,6 +242,7 @@ static void write_across(const struct nest *q) {
 }
 
 /* ---- loops deep inside of texts, which say themselves that they are independent: in vectors, if neighbours are */
+enum { OPEN_BLOCK = 1 << 16 };
 struct inner {
     struct plan *u;
     const struct block *top;
@@ -259,10 +260,12 @@ static bool are_neighbours(struct inner *q, const struct block *b, const struct 
     }
     return true;
 }
+/* Whole vectors, or what is left of a block of several. An open loop without such a bound is often short. */
 static bool is_all_neighbours(struct inner *q, const struct stmt *loop) {
-    int64_t n = const_extent(loop->u.loop.var);
-    bool lanes = loop->u.loop.independent && n >= lanes_of(q->u) && n % lanes_of(q->u) == 0;
-    return lanes && are_neighbours(q, &loop->u.loop.body, loop->u.loop.var);
+    int64_t n = const_extent(loop->u.loop.var), lanes = lanes_of(q->u), low, high;
+    x_bounds(q->u->c, loop->u.loop.var->extent, &low, &high);
+    bool fills = n < 0 ? high >= 4 * lanes && high < OPEN_BLOCK : n >= lanes && n % lanes == 0;
+    return loop->u.loop.independent && fills && are_neighbours(q, &loop->u.loop.body, loop->u.loop.var);
 }
 static bool find_inner(void *env, struct stmt *s) {
     struct inner *q = env;
@@ -283,7 +286,7 @@ static struct word_list inner_loops(struct plan *u, const struct proc *laid) {
 }
 static void write_inner(struct plan *u, const char *loop) {
     const char *lane = internf(u->c->names, "%s.%s", loop, role.lane);
-    step_split(&u->s, loop, lanes_of(u), internf(u->c->names, "%s.%s", loop, role.cells), lane, TAIL_NONE);
+    step_split(&u->s, loop, lanes_of(u), internf(u->c->names, "%s.%s", loop, role.cells), lane, TAIL_CUT2);
     step_kind(&u->s, LK_VECTOR, LOOPS(lane));
 }
 

@@ -104,6 +104,7 @@ def layers():
     for op in "Add", "Mul", "Div", "Pow", "Max", "PRelu":
         made[f"{op} (1, 64, 56, 56) (64, 1, 1)"] = lambda op=op: layer(op, [(1, 64, 56, 56), (64, 1, 1)])
     made["Mod"] = lambda: layer("Mod", [(64, 56, 56), (64, 56, 56)], fmod=1)
+    made["Mod int64 by 7"] = lambda: layer("Mod", [(1000, (64, 56, 56))], ints(7))
     for shape in (12, 128, 128), (1, 1000), (3136, 49), (8, 20, 20):
         made[f"Softmax {shape}"] = lambda s=shape: layer("Softmax", [s])
     made["Softmax (1, 21, 64, 64) axis 1"] = lambda: layer("Softmax", [(1, 21, 64, 64)], axis=1)
@@ -120,6 +121,7 @@ def layers():
     for axis in 0, 1:
         made[f"ArgMax (512, 512) {axis}"] = lambda axis=axis: layer("ArgMax", [(512, 512)], axis=axis)
         made[f"CumSum (512, 512) {axis}"] = lambda axis=axis: layer("CumSum", [(512, 512)], ints(axis)[0].reshape(()))
+    made["CumSum (8, 100, 37) 1"] = lambda: layer("CumSum", [(8, 100, 37)], ints(1)[0].reshape(()), exclusive=1, reverse=1)
     for shape, k in ((1, 1000), 5), ((100, 1000), 10), ((1, 8400), 300), ((1, 100000), 100):
         made[f"TopK {shape} {k}"] = lambda s=shape, k=k: layer("TopK", [s], ints(k), outputs=2)
     for perm in (0, 2, 3, 1), (0, 3, 1, 2), (3, 2, 1, 0), (0, 2, 1, 3):
@@ -147,8 +149,11 @@ def layers():
             made[f"Resize {mode} {scale}"] = lambda mode=mode, s=scales: layer("Resize", [(1, 32, 40, 40)], None, None, s, mode=mode)
     made["GridSample"] = lambda: layer("GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)])
     made["RoiAlign"] = lambda: roi_align()
-    made["DFT 512"] = lambda: layer("DFT", [(16, 512, 1)], axis=1, onesided=1)
-    made["STFT 400"] = lambda: layer("STFT", [(1, 16000)], ints(160)[0].reshape(()), np.hanning(400).astype(np.float32))
+    for n, parts, attributes in (512, 1, {"onesided": 1}), (400, 2, {}), (1024, 2, {"inverse": 1}), (401, 1, {"onesided": 1}), (16384, 1, {"onesided": 1}):
+        made[f"DFT {n}x{parts} {attributes}"] = lambda n=n, p=parts, a=attributes: layer("DFT", [(16, n, p)], None, ints(1)[0].reshape(()), **a)
+    made["DFT axis 1 of 3"] = lambda: layer("DFT", [(8, 64, 64, 2)], None, ints(1)[0].reshape(()))
+    for n, hop in (400, 160), (512, 160), (2048, 512):
+        made[f"STFT {n} {hop}"] = lambda n=n, hop=hop: layer("STFT", [(1, 16000)], ints(hop)[0].reshape(()), np.hanning(n).astype(np.float32))
     made["LSTM 32 128"] = lambda: layer("LSTM", [(32, 1, 64)], (1, 512, 64), (1, 512, 128), (1, 1024), hidden_size=128)
     made["GRU 32 128"] = lambda: layer("GRU", [(32, 1, 64)], (1, 384, 64), (1, 384, 128), (1, 768), hidden_size=128)
     return made

@@ -88,11 +88,11 @@ class More:
             v = [np.int64(self.r.choice([3, 8])), np.int64(self.r.choice([16, 32])), np.int64(8000), np.float32(0), np.float32(4000)]
             return self.add(op, [self.const(q) for q in v])
         if op == "STFT":
-            size, step = self.r.choice([4, 7, 16]), self.r.choice([1, 3, 8])
-            x = self.new([self.r.choice([1, 2]), self.r.choice([16, 23, 40]), 1])
+            size, step = self.r.choice([4, 7, 16, 20, 23]), self.r.choice([1, 3, 8])
+            x = self.new([self.r.choice([1, 2]), self.r.choice([23, 40]), 1])
             return self.add(op, [x, self.const(np.int64(step)), self.const(self.numbers([size], np.float32))],
                             onesided=self.r.randrange(2))
-        n, kind = self.r.choice([1, 2, 5, 8, 13]), self.r.choice([1, 2])
+        n, kind = self.r.choice([1, 2, 5, 8, 13, 18, 30]), self.r.choice([1, 2])
         x = self.new([self.r.choice([1, 3]), n, self.r.choice([1, 3]), kind])
         one = self.r.randrange(2) if kind == 1 else 0
         if self.opset >= 20:

@@ -318,6 +318,44 @@ static void take_the_same_elements(const char *row, const char *text) {
 Test(algorithm, sorted_runs_take_the_same_elements) { take_the_same_elements("sorted-runs", "topk_runs_f32"); }
 Test(algorithm, a_heap_takes_the_same_elements) { take_the_same_elements("heap", "topk_heap_f32"); }
 
+/* ---- running sums of columns, side by side: the same bits */
+static float *running(const char *target, const char *op, const char *attributes, const int64_t *dims, bool open,
+                      bool rows, const float *x) {
+    static const char *const row = "running-rows", *const all = "all";
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {&row, &all, rows, !rows}};
+    const char *columns = open ? "N" : arena_printf(&c->arena, "%d", (int)dims[2]);
+    const char *params = arena_printf(&c->arena, "%%x: f32[%d,%d,%s]", (int)dims[0], (int)dims[1], columns);
+    struct module *m = lower_graph(graph_of("const %k: i64[] = [1]\n", params,
+                                            arena_printf(&c->arena, "%%y: ? = %s(%%x, %%k) {%s}", op, attributes)),
+                                   &o);
+    cr_assert(m);
+    cr_expect(dims[1] == 0 || (bool)strstr(t.s, "_rows_f32: text") == rows, "%s", t.s);
+    text_free(&t);
+    struct eval_arg args[2] = {{.data = (void *)x, .nd = 3, .dims = {dims[0], dims[1], dims[2]}}};
+    struct eval_result e =
+        loop_eval(m, m->entry, args, (int64_t[]){open ? dims[2] : 0}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    return args[1].data;
+}
+Test(algorithm, running_sums_side_by_side) {
+    static const int64_t sizes[][3] = {{2, 3, 1}, {1, 4, 15}, {3, 1, 47}, {2, 5, 1024}, {1, 3, 2060}, {2, 0, 5}};
+    static const char *const attributes[] = {"exclusive=0", "exclusive=1", "reverse=1", "exclusive=1, reverse=1"};
+    static float x[2 * 5 * 1024];
+    for (int i = 0; i < 2 * 5 * 1024; i++) x[i] = (float)((i * 37 + 11) % 64 - 30) / 7;
+    for (int s = 0; s < 6 * 4; s++) {
+        const int64_t *dims = sizes[s / 4];
+        const char *op = s & 1 ? "CumSum" : "CumProd", *target = dims[2] & 1 ? "x86-avx2" : "x86-avx512";
+        bool open = dims[2] < 100 && s & 2; /* N is at most 128 */
+        float *got = running(target, op, attributes[s % 4], dims, open, true, x),
+              *want = running(target, op, attributes[s % 4], dims, open, false, x);
+        int64_t n = dims[0] * dims[1] * dims[2];
+        cr_expect(!memcmp(got, want, (size_t)n * sizeof *got), "%s {%s} of %d columns", op, attributes[s % 4],
+                  (int)dims[2]);
+        free(got), free(want);
+    }
+}
+
 /* ---- weights rounded to bytes: products of one row, of some, and with a batch of weights */
 enum { DEPTH = 37, COLUMNS = 43 };
 static float *multiplied(const char *target, const char *consts, const char *node, const float *x, int rows, int batch,

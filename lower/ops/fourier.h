@@ -1,0 +1,18 @@
+/* Fourier transforms of known lengths, faster than by their definition. See fourier.c. */
+#ifndef NN_LOWER_OPS_FOURIER_H
+#define NN_LOWER_OPS_FOURIER_H
+#include "lower/ops/ops.h"
+
+struct fourier {
+    int64_t n, bins;    /* length; how many of the results are wanted */
+    int complex, parts; /* 1: operands are real, and of results the real part is wanted; else 2 */
+    bool inverse;       /* with the other sign, and divided by n */
+    enum dtype type;    /* of tables and sums: F32 or F64 */
+    int64_t p, q;       /* the factors, of which a plan decides; p = 1: all at once */
+};
+/* Chooses the factors with the fewest products, and where there is no p, F64. false: only the definition serves. */
+bool fourier_plan(struct fourier *f);
+/* Of frames [batch.., p, q, complex]. The sums' dims are their own business; result k of them: fourier_at. */
+T fourier_sums(const struct fourier *f, T frames, X batch);
+E fourier_at(const struct fourier *f, T sums, X batch, E k, E part);
+#endif
