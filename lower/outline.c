@@ -215,6 +215,23 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     PUSH(&c->arena, &stages, s);
     return row_space(c, stages.v, stages.n, &r);
 }
+struct worth {
+    int ops;
+    bool divides;
+};
+static bool count_op(void *env, expr e) {
+    struct worth *w = env;
+    w->divides |= e->op == X_DIV && dtype_is_float(e->type);
+    w->ops += e->type != IDX && e->op != X_CONST && e->op != X_LOAD;
+    return true;
+}
+/* Functions, places that are read from data, and what takes as long as these. */
+static bool costs_much(expr e) {
+    enum { MUCH = 8 };
+    struct worth w = {0};
+    x_visit(e, count_op, &w);
+    return x_has(e, XF_CALL | XF_TOIDX) || (w.divides && w.ops >= MUCH);
+}
 /* Has the run a map of functions or of computed places, and the sum s more axes? The map would be inlined, and computed
  * anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. */
 static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
@@ -223,7 +240,7 @@ static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     for (const struct stmt *t = run->first; t; t = t->next) {
         if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
         if (wide(t) >= wide(s)) continue;
-        again |= x_has(t->u.stage.value, XF_CALL | XF_TOIDX) && stmt_reads(s, t->u.stage.buf, NULL);
+        again |= costs_much(t->u.stage.value) && stmt_reads(s, t->u.stage.buf, NULL);
     }
     return again && !share_rows(c, run, s);
 }

@@ -41,7 +41,13 @@ struct costs {
     struct rows *q;
     struct row_stage *st;
     bool lanes;
+    struct map places; /* loads of which indices are made: these are no cells of lanes, or the step refuses */
 };
+static void note_place(void *env, expr load) { map_put(env, PKEY(load), (void *)(uintptr_t)load); }
+static bool find_places(void *env, expr e) {
+    if (e->op == X_TOIDX) x_each_load(e, note_place, env);
+    return true;
+}
 static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
     for (int i = 0; i < q->n; i++)
         if (q->v[i].s->u.stage.buf == b) return &q->v[i];
@@ -50,7 +56,7 @@ static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
 static bool count_cost(void *env, expr e) {
     struct costs *k = env;
     struct row_stage *of = e->op == X_LOAD ? stage_of(k->q, e->u.buf) : NULL;
-    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf);
+    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf) || map_get(&k->places, PKEY(e));
     if (of) of->readers++;
     if (of && of->inlined) k->st->ops += of->ops, k->st->loads += of->loads, k->st->heavy |= of->heavy;
     else if (e->op == X_LOAD) k->st->loads++;
@@ -88,7 +94,8 @@ static bool look_at_stages(struct rows *q) {
     for (int i = 0; i < q->n; i++) q->v[i].scalar = is_scalar(q, q->v[i].s);
     for (int i = 0; i < q->n; i++) {
         struct row_stage *st = &q->v[i];
-        struct costs k = {q, st, true};
+        struct costs k = {q, st, true, {.arena = &q->u->c->arena}};
+        x_visit_with(st->s->u.stage.value, XF_TOIDX, find_places, &k.places);
         x_visit(st->s->u.stage.value, count_cost, &k);
         lanes &= (k.lanes && fills_lanes(st->s->u.stage.buf)) || written_singly(q, st);
         st->inlined = worth_inlining(q, st);
@@ -109,7 +116,22 @@ struct fast {
     const struct rows *q;
     const struct stmt *s;
     const struct var *v;
+    int moving; /* loads of so many variables are asked */
 };
+/* So many axes and reduced variables move a load; constants, which are packed anyway, none. */
+static int moving_vars(const struct fast *f, expr load) {
+    const struct stmt *s = f->s;
+    int n = 0;
+    for (int k = 0; k < s->u.stage.naxes + s->u.stage.nred && !is_constant(load->u.buf); k++)
+        n += x_uses_var(f->q->u->c, load,
+                        k < s->u.stage.naxes ? s->u.stage.axes[k] : s->u.stage.red[k - s->u.stage.naxes]);
+    return n;
+}
+static void find_most_moving(void *env, expr load) {
+    struct fast *f = env;
+    int n = moving_vars(f, load);
+    if (n > f->moving) f->moving = n;
+}
 static const struct var *moves_cell_by_cell(const struct fast *f, expr index, const struct var **v, int n) {
     int64_t apart;
     expr rest;
@@ -129,12 +151,13 @@ static bool find_fast(void *env, expr e) {
     struct fast *f = env;
     int d = e->op == X_LOAD && !is_constant(e->u.buf) ? fast_dim(f->q, e->u.buf) : -1;
     const struct var *v = d < 0 ? NULL : moving_var(f, e->arg[d]);
-    if (!v || x_is(v->extent, 1)) return true;
+    if (!v || x_is(v->extent, 1) || moving_vars(f, e) < f->moving) return true;
     if ((row_role(&f->q->r, v) >= 0) == (f->q->mode == LANES_OUTER)) f->v = v;
     return !f->v;
 }
 static const struct var *fast_var(const struct rows *q, const struct stmt *s) {
-    struct fast f = {q, s, NULL};
+    struct fast f = {q, s, NULL, 0};
+    x_each_load(s->u.stage.value, find_most_moving, &f); /* what moves less is read again, and stays near */
     x_visit(s->u.stage.value, find_fast, &f);
     return f.v;
 }
