@@ -238,7 +238,8 @@ static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     bool again = false;
     if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
     for (const struct stmt *t = run->first; t; t = t->next) {
-        if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
+        if (t->kind != S_STAGE) return false;
+        again |= t->u.stage.op != RED_NONE;
         if (wide(t) >= wide(s)) continue;
         again |= costs_much(t->u.stage.value) && stmt_reads(s, t->u.stage.buf, NULL);
     }

@@ -1,7 +1,6 @@
 /* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime
  * computes it; which cells that makes, and their weights, is kept in tables for each resized axis; whole factors of
- * nearest mode need no float at all. Linear and cubic modes go axis by axis, the innermost first, so that the work is a
- * sum over the axes and the last pass reads whole rows. */
+ * nearest mode need no float at all. Linear and cubic modes go axis by axis, so that the work is a sum over the axes. */
 #include "lower/ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -16,6 +15,7 @@ struct resized {
     E roi_from, roi_to; /* F32 values, for tf_crop_and_resize */
     T where;            /* table: the input coordinate of each result index */
     T cell, weight;     /* tables: the cells that are read for it, [tap, index], and what each is multiplied by */
+    E taps;             /* of antialias */
 };
 struct resize {
     T x;
@@ -167,13 +167,9 @@ static E looked_up(const struct resized *a, X at_table) {
     if (const_int(a->in, &n) && n > 0) return index_of(max_(min_(v, num((double)n - 1)), num(0)));
     return wrap_index(clampi(index_of(v), idx(0), sub(a->in, idx(1))), a->in);
 }
-static E cell_value(const struct resized *a, E v) { /* the same as a value, for tables */
+static E cell_value(const struct resized *a, E v) { /* of a whole F32 value, for tables */
     return max_(min_(cast(I32, v), cast(I32, val(sub(a->in, idx(1))))), num(0));
 }
-static E cell(const struct resized *a, E v) { /* F32 value, whole -> index, clamped to the axis */
-    return wrap_index(clampi(index_of(cast(I32, v)), idx(0), sub(a->in, idx(1))), a->in);
-}
-
 /* ---- nearest */
 /* The input index for factor f without floats; NULL: this combination has no such form. */
 static E whole_factor(const struct resize *z, const struct resized *a, E i) {
@@ -308,45 +304,67 @@ static E filter_weight(const struct resize *z, const struct resized *a, const st
     else w = sel(lt(d, num(2)), cubic_weight(d, float_attr("cubic_coeff_a")), typed(F32, 0));
     return int_attr("exclude_outside") ? sel(or_(lt(c, num(0)), ge(c, f32(a->in))), typed(F32, 0), w) : w;
 }
-static E filtered(const struct resize *z, const struct resized *a, T x, X i, enum dtype vt) {
+static void filter_tables(const struct resize *z, struct resized *a, enum dtype vt) {
     struct filter f = filter_of(z, a);
-    E taps = mul(f.reach, idx(2));
-    X o = axes_named(list1(a->out), "o"), t = raxes(list1(taps), "tap");
+    a->taps = mul(f.reach, idx(2));
+    X o = axes_named(list1(a->out), "o"), t = raxes(list1(a->taps), "tap");
     T total = reduce("total", F32, o, RED_SUM, t, filter_weight(z, a, &f, o.v[0], t.v[0]), NULL);
-    X ot = axes_named(list2(a->out, taps), "o tap");
-    E w = filter_weight(z, a, &f, ot.v[0], ot.v[1]);
-    T weight = stage("weight", F32, ot, div_(w, at(total, list1(ot.v[0]))));
-    X r = raxes(list1(taps), "tap");
-    E c = filter_cell(&f, at(a->where, list1(i.v[a->axis])), r.v[0]);
-    E v = mul(cast(vt, at(x, put(i, a->axis, cell(a, c)))), cast(vt, at(weight, list2(i.v[a->axis], r.v[0]))));
+    X i = axes_named(list2(a->taps, a->out), "tap o");
+    a->cell = stage("cell", I32, i, cell_value(a, filter_cell(&f, at(a->where, list1(i.v[1])), i.v[0])));
+    E w = div_(filter_weight(z, a, &f, i.v[1], i.v[0]), at(total, list1(i.v[1])));
+    a->weight = stage("weight", vt, i, cast(vt, w));
+}
+static E filtered(const struct resized *a, T x, X i, enum dtype vt) {
+    X r = raxes(list1(a->taps), "tap"), tap = list2(r.v[0], i.v[a->axis]);
+    E v = mul(cast(vt, at(x, put(i, a->axis, looked_up(a, tap)))), at(a->weight, tap));
     return at(reduce("sum", vt, i, RED_SUM, r, v, NULL), i);
+}
+static bool shrinks(const struct resized *a) {
+    int64_t in, out;
+    return const_int(a->in, &in) && const_int(a->out, &out) && out < in;
+}
+/* What gets fewer cells comes first, from the outside to the inside, then what gets more, from the inside: later passes
+ * have less to do, and of those that look up each cell's neighbour there is least. */
+static bool comes_first(const struct resized *a, const struct resized *b) {
+    bool less = shrinks(a);
+    if (less != shrinks(b)) return less;
+    return less ? a->axis < b->axis : a->axis > b->axis;
+}
+static int pass_order(struct resize *z, struct resized **order) {
+    int n = 0;
+    for (int k = 0; k < z->n; k++) {
+        if (untouched(z, &z->a[k])) continue;
+        int at = n++;
+        for (; at && comes_first(&z->a[k], order[at - 1]); at--) order[at] = order[at - 1];
+        order[at] = &z->a[k];
+    }
+    return n;
 }
 static void interpolate(struct resize *z) {
     T x = z->x;
     enum dtype t = dtype(x), vt = t == F64 ? F64 : F32;
-    int last = -1;
+    struct resized *order[32];
+    int n = pass_order(z, order);
     X i = axes(shape(x));
-    for (int k = 0; k < z->n; k++) {
-        if (untouched(z, &z->a[k])) continue;
-        if (z->crop || z->antialias) table(z, &z->a[k]);
-        if (!z->antialias) tap_tables(z, &z->a[k], vt);
-        if (z->antialias ? !z->a[k].where : !z->a[k].cell || !z->a[k].weight || (z->crop && !z->a[k].where)) return;
-        if (last < 0 || z->a[k].axis < z->a[last].axis) last = k;
+    for (int k = 0; k < n; k++) {
+        struct resized *a = order[k];
+        if (z->crop || z->antialias) table(z, a);
+        if (z->antialias) filter_tables(z, a, vt);
+        else tap_tables(z, a, vt);
+        if (!a->cell || !a->weight || (z->crop && !a->where)) return;
     }
-    if (last < 0) {
-        out(0, t, i, at(x, i));
-        return;
-    }
-    for (int axis = rank(z->x); axis-- > 0;)
-        for (int k = 0; k < z->n; k++) {
-            struct resized *a = &z->a[k];
-            if (a->axis != axis || untouched(z, a) || !x) continue;
-            i = axes(put(shape(x), axis, a->out));
-            E v = z->antialias ? filtered(z, a, x, i, vt) : mixed(z, a, x, i, vt);
-            if (z->antialias && !dtype_is_float(t) && k == last) v = rint_(v); /* as ONNX Runtime does */
-            if (k == last) out(0, t, i, or_extrapolated(z, i, cast(t, v)));
-            else x = stage("pass", vt, i, v);
+    if (!n) out(0, t, i, at(x, i));
+    for (int k = 0; k < n && x; k++) {
+        struct resized *a = order[k];
+        i = axes(put(shape(x), a->axis, a->out));
+        E v = z->antialias ? filtered(a, x, i, vt) : mixed(z, a, x, i, vt);
+        if (k < n - 1) {
+            x = stage("pass", vt, i, v);
+            continue;
         }
+        if (z->antialias && !dtype_is_float(t)) v = rint_(v); /* as ONNX Runtime does */
+        out(0, t, i, or_extrapolated(z, i, cast(t, v)));
+    }
 }
 static void op_resize(void) {
     struct resize z;

@@ -69,18 +69,26 @@ static bool is_scalar(const struct rows *q, const struct stmt *s) {
         if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) return false;
     return true;
 }
-/* A map is recomputed where it is read if that is one place, or costs next to nothing; but what each row has once is
- * not computed for each cell. */
+/* Axes of more than one cell, and reduced variables. */
+static int loops_of(const struct stmt *s) {
+    int n = 0;
+    for (int k = 0; k < s->u.stage.naxes; k++) n += !x_is(s->u.stage.axes[k]->extent, 1);
+    for (int k = 0; k < s->u.stage.nred; k++) n += !x_is(s->u.stage.red[k]->extent, 1);
+    return n;
+}
+/* A map is recomputed where it is read if that is one place, where nothing goes round it, or costs next to nothing; but
+ * what each row has once is not computed for each cell. */
 static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     int places = 0;
-    bool wider = false;
+    bool wider = false, again = false;
     for (int i = 0; i < q->n; i++) {
         if (!stmt_reads(q->v[i].s, st->s->u.stage.buf, NULL)) continue;
         places++;
+        again |= loops_of(q->v[i].s) > loops_of(st->s);
         wider |= !q->v[i].scalar || q->v[i].s->u.stage.op != RED_NONE;
     }
     if (st->s->u.stage.op != RED_NONE || st->result || (st->scalar && wider && st->ops)) return false;
-    return places == 1 || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
+    return (places == 1 && !again) || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
 }
 /* What does not fill lanes is written without them: results of rows in lanes, and what each row has once. */
 static bool written_singly(struct rows *q, const struct row_stage *st) {
@@ -144,6 +152,8 @@ static const struct var *moves_cell_by_cell(const struct fast *f, expr index, co
 static const struct var *moving_var(const struct fast *f, expr index) {
     const struct stmt *s = f->s;
     if (index->op == X_VAR) return index->u.var;
+    for (int k = 0; k < s->u.stage.naxes; k++) /* a place of each lane's own, from cells side by side */
+        if (x_looked_up(f->q->u->c, index, s->u.stage.axes[k])) return s->u.stage.axes[k];
     const struct var *axis = moves_cell_by_cell(f, index, s->u.stage.axes, s->u.stage.naxes);
     return axis ? axis : moves_cell_by_cell(f, index, s->u.stage.red, s->u.stage.nred);
 }
