@@ -200,13 +200,6 @@ static bool goes_before(struct block *run, struct stmt *s) {
     return true;
 }
 /* ---- what a sum reads again and again */
-/* Axes of more than one cell. */
-static int wide(const struct stmt *s) {
-    int n = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++) n += !x_is(s->u.stage.axes[k]->extent, 1);
-    for (int k = 0; k < s->u.stage.nred; k++) n += !x_is(s->u.stage.red[k]->extent, 1);
-    return n;
-}
 /* Stages that share rows are placed into the loop over them, and compute nothing anew. */
 static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     VEC(struct stmt *) stages = {0};
@@ -214,23 +207,6 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     for (struct stmt *t = run->first; t; t = t->next) PUSH(&c->arena, &stages, t);
     PUSH(&c->arena, &stages, s);
     return row_space(c, stages.v, stages.n, &r);
-}
-struct worth {
-    int ops;
-    bool divides;
-};
-static bool count_op(void *env, expr e) {
-    struct worth *w = env;
-    w->divides |= e->op == X_DIV && dtype_is_float(e->type);
-    w->ops += e->type != IDX && e->op != X_CONST && e->op != X_LOAD;
-    return true;
-}
-/* Functions, places that are read from data, and what takes as long as these. */
-static bool costs_much(expr e) {
-    enum { MUCH = 8 };
-    struct worth w = {0};
-    x_visit(e, count_op, &w);
-    return x_has(e, XF_CALL | XF_TOIDX) || (w.divides && w.ops >= MUCH);
 }
 /* Has the run a map of functions or of computed places, and the sum s more axes? The map would be inlined, and computed
  * anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. */
@@ -240,7 +216,7 @@ static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     for (const struct stmt *t = run->first; t; t = t->next) {
         if (t->kind != S_STAGE) return false;
         again |= t->u.stage.op != RED_NONE;
-        if (wide(t) >= wide(s)) continue;
+        if (stage_loops(t) >= stage_loops(s)) continue;
         again |= costs_much(t->u.stage.value) && stmt_reads(s, t->u.stage.buf, NULL);
     }
     return again && !share_rows(c, run, s);

@@ -1,6 +1,7 @@
 /* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime
  * computes it; which cells that makes, and their weights, is kept in tables for each resized axis; whole factors of
- * nearest mode need no float at all. Linear and cubic modes go axis by axis, so that the work is a sum over the axes. */
+ * nearest mode need no float at all. Linear and cubic modes go axis by axis, so that the work is a sum over the axes.
+ */
 #include "lower/ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -9,9 +10,9 @@ enum mode { NEAREST, LINEAR, CUBIC };
 struct resized {
     int axis;
     E in, out;
-    E scale;            /* F32 value; NULL: out / in */
-    int64_t factor;     /* out = factor * in for certain; 0: not known */
-    int64_t divisor;    /* the scale is 1 / divisor, a power of 2, for certain: all coordinates are exact; 0: not known */
+    E scale;         /* F32 value; NULL: out / in */
+    int64_t factor;  /* out = factor * in for certain; 0: not known */
+    int64_t divisor; /* the scale is 1 / divisor, a power of 2, for certain: all coordinates are exact; 0: not known */
     E roi_from, roi_to; /* F32 values, for tf_crop_and_resize */
     T where;            /* table: the input coordinate of each result index */
     T cell, weight;     /* tables: the cells that are read for it, [tap, index], and what each is multiplied by */

@@ -31,12 +31,13 @@ static void op_affinegrid(void) {
 }
 
 /* ---- GridSample */
-/* What is read where, and its weights, depend on no channel: they are looked up in tables, made once for all of them. */
+/* What is read where, and its weights, depend on no channel: they are looked up in tables, made once for all of them.
+ */
 enum { GRID_MAX = 3 };
 struct grid {
     T x;
     int n;
-    bool last; /* channels are the last axis of x and of the result, not the second */
+    bool last;                                /* channels are the last axis of x and of the result, not the second */
     bool cubic, border, reflect, align, most; /* most: the greatest weighted tap instead of their sum */
     enum dtype t;
     E length[GRID_MAX], low[GRID_MAX], high[GRID_MAX]; /* of t; borders of reflection */
@@ -514,9 +515,11 @@ static void op_maxunpool(void) {
 static const struct op_slot s_affine[] = {{"theta", TS_FLOAT, 0}, {"size", TSET(I64), 0}, {0}};
 static const struct op_attr a_affine[] = {A_INT("align_corners"), {0}};
 static const struct op_slot s_grid[] = {{"X", TS_NUM, 0}, {"grid", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_grid[] = {
-    A_INT("align_corners"), A_STRING("mode", .s = "linear"), A_STRING("padding_mode", .s = "zeros"),
-    A_INT("channels_last"), {0}};
+static const struct op_attr a_grid[] = {A_INT("align_corners"),
+                                        A_STRING("mode", .s = "linear"),
+                                        A_STRING("padding_mode", .s = "zeros"),
+                                        A_INT("channels_last"),
+                                        {0}};
 static const struct op_slot s_deform[] = {{"X", TS_FLOAT, 0},           {"W", TS_FLOAT, 0},
                                           {"offset", TS_FLOAT, 0},      {"B", TS_FLOAT, OPTIONAL},
                                           {"mask", TS_FLOAT, OPTIONAL}, {0}};

@@ -69,13 +69,6 @@ static bool is_scalar(const struct rows *q, const struct stmt *s) {
         if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) return false;
     return true;
 }
-/* Axes of more than one cell, and reduced variables. */
-static int loops_of(const struct stmt *s) {
-    int n = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++) n += !x_is(s->u.stage.axes[k]->extent, 1);
-    for (int k = 0; k < s->u.stage.nred; k++) n += !x_is(s->u.stage.red[k]->extent, 1);
-    return n;
-}
 /* A map is recomputed where it is read if that is one place, where nothing goes round it, or costs next to nothing; but
  * what each row has once is not computed for each cell. */
 static bool worth_inlining(struct rows *q, const struct row_stage *st) {
@@ -84,7 +77,7 @@ static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     for (int i = 0; i < q->n; i++) {
         if (!stmt_reads(q->v[i].s, st->s->u.stage.buf, NULL)) continue;
         places++;
-        again |= loops_of(q->v[i].s) > loops_of(st->s);
+        again |= stage_loops(q->v[i].s) > stage_loops(st->s);
         wider |= !q->v[i].scalar || q->v[i].s->u.stage.op != RED_NONE;
     }
     if (st->s->u.stage.op != RED_NONE || st->result || (st->scalar && wider && st->ops)) return false;
