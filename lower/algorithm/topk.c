@@ -1,7 +1,8 @@
 /* TopK where one thread would insert all elements of a row, one after another, into the best so far. As a heap: of many
  * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). By sorted runs: parts of them are sorted at once and
- * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. The same results. Either takes the call's
- * place, so it goes beside others.
+ * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. And as a heap of which most elements of a
+ * row never hear, as many at a time are compared with its worst. The same results. Each takes the call's place, so it
+ * goes beside others.
  */
 #include "ir/define/define.h"
 #include "lower/algorithm/rows.h"
@@ -17,6 +18,9 @@ enum { A, D, B, K, LARGEST, SIZES, PARTS = SIZES, BEST, CELLS, ALL_SIZES };
  * the heap, a step of a halving, whose branch nobody foretells. A thread of a GPU takes longer for all of them alike.
  */
 enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
+/* The same where blocks are skipped: of an element that is compared with others at once, of one in a block that is not
+ * skipped, and a level of a heap that holds the values themselves. */
+enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20 };
 struct sizes_of_topk {
     double rows, n, k, threads;
 };
@@ -30,6 +34,12 @@ static double inserting(double n, double k) {
 static double heaping(double n, double k) {
     double stay = n < k ? n : k, moved = 2 * stay + (stay < 1 ? 0 : stay * log(n / stay));
     return ELEMENT * n + LEVEL * moved * log2(stay + 1);
+}
+/* Blocks that hold a better element, at most one in each, of those that are not skipped. */
+static double skipping(const struct machine *m, double n, double k) {
+    double stay = n < k ? n : k, moved = stay < 1 ? 0 : stay * log(n / stay), lanes = machine_lanes(m, F32);
+    double looked_at = BLOCK * fmin(moved, ceil(n / BLOCK));
+    return n * fmax(8 / lanes, 0.5) + IN_BLOCK * looked_at + OWN_LEVEL * (2 * stay + moved) * log2(stay + 1);
 }
 /* So many equal tasks for the threads. */
 static double at_once(const struct sizes_of_topk *s, double tasks, double cycles) {
@@ -89,6 +99,25 @@ static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const stru
 static struct proc *text_of(const struct algorithm_query *q, const struct stmt *call, const char *name) {
     enum dtype type = call->u.call.bufs[INPUT]->type;
     return kernel_of_text(q->c, q->module, name, type, &type, 1);
+}
+/* What the text that the definition calls takes. */
+static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
+struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    struct algorithm_saving saved = {0};
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        if (q->m->gpu || !calls_text(q, s, "topk") || !x_is(s->u.call.args[B], 1)) continue;
+        struct sizes_of_topk n = sizes_of(q, s);
+        double direct = fmin(told(&n), at_once(&n, n.rows, heaping(n.n, n.k))),
+               skips = at_once(&n, n.rows, skipping(q->m, n.n, n.k));
+        if (!asked && skips > 0.9 * direct) continue; /* it is more code */
+        if (rewrites) {
+            const expr args[] = {s->u.call.args[A], s->u.call.args[D], s->u.call.args[K], s->u.call.args[LARGEST]};
+            s->u.call.callee = text_of(q, s, "topk_skip");
+            s->u.call.args = arena_copy(&q->c->arena, args, sizeof args), s->u.call.nargs = 4;
+        }
+        saved.places++, saved.cycles += told(&n) - skips;
+    }
+    return saved;
 }
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};
