@@ -100,21 +100,50 @@ static struct proc *text_of(const struct algorithm_query *q, const struct stmt *
     enum dtype type = call->u.call.bufs[INPUT]->type;
     return kernel_of_text(q->c, q->module, name, type, &type, 1);
 }
+/* The order of what has at most 32 bits, as i32, the better one greater: NaN is above all numbers, zeros are equal. */
+static expr order_key(struct ctx *c, expr v, bool largest) {
+    expr key = v, ones = x_const_i(c, I32, INT32_MAX);
+    if (v->type == F32) {
+        expr bits = x_bitcast(c, I32, x_add(c, v, x_num(c, F32, 0)));
+        expr negative = x_cmp(c, X_LT, bits, x_const_i(c, I32, 0));
+        key = x_select(c, negative, x_bin(c, X_XOR, bits, ones), bits);
+        key = x_select(c, x_cmp(c, X_NE, v, v), ones, key);
+    }
+    return largest ? key : x_bin(c, X_XOR, key, x_const_i(c, I32, -1));
+}
+static bool has_keys(const struct algorithm_query *q, const struct stmt *call) {
+    enum dtype t = dtype_value(call->u.call.bufs[INPUT]->type);
+    int64_t largest;
+    return (t == F32 || t == I32) && x_is(call->u.call.args[B], 1) && x_is_int(call->u.call.args[LARGEST], &largest) &&
+           x_proves_le(q->c, call->u.call.args[D], x_int(q->c, INT32_MAX));
+}
+static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
+    struct ctx *c = q->c;
+    struct buf *x = call->u.call.bufs[INPUT], **bufs = NEWN(&c->arena, struct buf *, BUFS + 1);
+    const expr args[] = {call->u.call.args[A], call->u.call.args[D], call->u.call.args[K]};
+    const struct var **axes = NEWN(&c->arena, const struct var *, x->nlogical + 1);
+    expr at[32];
+    struct buf *key = allocated(q, call, "key", I32, x->logical, x->nlogical);
+    for (int k = 0; k < x->nlogical; k++) axes[k] = var_new(c, internf(c->names, "i%d", k), x->logical[k]), at[k] = x_var(c, axes[k]);
+    expr value = order_key(c, x_load(c, x, at, x->nlogical, NULL), x_is(call->u.call.args[LARGEST], 1));
+    stmt_insert_before(call, s_stage(c, key, axes, x->nlogical, RED_NONE, NULL, 0, NULL, value));
+    memcpy(bufs, call->u.call.bufs, BUFS * sizeof *bufs);
+    bufs[BUFS] = key;
+    call->u.call.callee = text_of(q, call, "topk_skip");
+    call->u.call.bufs = bufs, call->u.call.nbufs = BUFS + 1;
+    call->u.call.args = arena_copy(&c->arena, args, sizeof args), call->u.call.nargs = 3;
+}
 /* What the text that the definition calls takes. */
 static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
 struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        if (q->m->gpu || !calls_text(q, s, "topk") || !x_is(s->u.call.args[B], 1)) continue;
+        if (q->m->gpu || !calls_text(q, s, "topk") || !has_keys(q, s)) continue;
         struct sizes_of_topk n = sizes_of(q, s);
         double direct = fmin(told(&n), at_once(&n, n.rows, heaping(n.n, n.k))),
                skips = at_once(&n, n.rows, skipping(q->m, n.n, n.k));
         if (!asked && skips > 0.9 * direct) continue; /* it is more code */
-        if (rewrites) {
-            const expr args[] = {s->u.call.args[A], s->u.call.args[D], s->u.call.args[K], s->u.call.args[LARGEST]};
-            s->u.call.callee = text_of(q, s, "topk_skip");
-            s->u.call.args = arena_copy(&q->c->arena, args, sizeof args), s->u.call.nargs = 4;
-        }
+        if (rewrites) call_skipping(q, s);
         saved.places++, saved.cycles += told(&n) - skips;
     }
     return saved;
