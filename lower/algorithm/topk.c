@@ -124,7 +124,8 @@ static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
     const struct var **axes = NEWN(&c->arena, const struct var *, x->nlogical + 1);
     expr at[32];
     struct buf *key = allocated(q, call, "key", I32, x->logical, x->nlogical);
-    for (int k = 0; k < x->nlogical; k++) axes[k] = var_new(c, internf(c->names, "i%d", k), x->logical[k]), at[k] = x_var(c, axes[k]);
+    for (int k = 0; k < x->nlogical; k++)
+        axes[k] = var_new(c, internf(c->names, "i%d", k), x->logical[k]), at[k] = x_var(c, axes[k]);
     expr value = order_key(c, x_load(c, x, at, x->nlogical, NULL), x_is(call->u.call.args[LARGEST], 1));
     stmt_insert_before(call, s_stage(c, key, axes, x->nlogical, RED_NONE, NULL, 0, NULL, value));
     memcpy(bufs, call->u.call.bufs, BUFS * sizeof *bufs);

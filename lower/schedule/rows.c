@@ -4,6 +4,7 @@
 #include "ir/base/checked.h"
 #include "lower/problem/row_space.h"
 #include "lower/schedule/cpu.h"
+#include <math.h>
 #include <string.h>
 
 enum { MAX_STAGES = 128 };
@@ -209,11 +210,24 @@ static bool mode_fits(struct rows *q) {
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
-/* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
-static int parts_for(const struct rows *q, int64_t n) {
+/* Of a row of n cells with so many accumulators: these wait for themselves, or for what goes into them, and cells
+ * behind the last whole group come one by one. */
+static double cycles_of_parts(const struct rows *q, const struct row_stage *st, int64_t n, int64_t parts) {
+    enum { FUNCTION = 12 };
+    double latency = machine_op(q->u->m, X_ADD, F32)->latency, vectors = (double)(parts / lanes_of(q->u));
+    double work = (st->ops + st->loads + (st->heavy ? FUNCTION : 0)) / 2.0;
+    return (double)(n / parts) * vectors * fmax(latency / vectors, work) + (double)(n % parts) * fmax(latency, work) +
+           vectors * latency;
+}
+/* Accumulators hide the latency of an addition; a short row has no use for many, nor has one that they leave much of.
+ */
+static int parts_for(const struct rows *q, const struct row_stage *st, int64_t n) {
     int64_t lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
-    if (n < 0) return (int)(most / 2 * lanes);
-    return (int)(n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : n >= lanes ? lanes : 0);
+    if (n < lanes) return n < 0 ? (int)(most / 2 * lanes) : 0;
+    int64_t parts = n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : lanes;
+    for (int64_t fewer = parts / 2; fewer >= lanes; fewer /= 2)
+        if (cycles_of_parts(q, st, n, fewer) < 0.9 * cycles_of_parts(q, st, n, parts)) parts = fewer;
+    return (int)parts;
 }
 static void choose_lanes(struct rows *q, struct row_stage *st) {
     const struct stmt *s = st->s;
@@ -235,7 +249,7 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
         int64_t n = const_extent(s->u.stage.red[s->u.stage.nred - k]);
         cells = cells < 0 || n < 0 ? -1 : sat_mul(cells, n);
     }
-    st->parts = parts_for(q, cells);
+    st->parts = parts_for(q, st, cells);
     if (!st->parts) st->lane = NULL;
 }
 
