@@ -208,8 +208,9 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     PUSH(&c->arena, &stages, s);
     return row_space(c, stages.v, stages.n, &r);
 }
-/* Has the run a map of functions or of computed places, and the sum s more axes? The map would be inlined, and computed
- * anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. */
+/* Has the run a map that costs much, and the sum s more axes? The map would be inlined, and computed anew along each of
+ * them: it gets a kernel, and so does the sum, which may then be a contraction. Or has the run a sum, whose rows are
+ * not those of s? Of both together no schedule makes more than plain loops. */
 static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     bool again = false;
     if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
