@@ -200,13 +200,6 @@ static bool goes_before(struct block *run, struct stmt *s) {
     return true;
 }
 /* ---- what a sum reads again and again */
-/* Axes of more than one cell. */
-static int wide(const struct stmt *s) {
-    int n = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++) n += !x_is(s->u.stage.axes[k]->extent, 1);
-    for (int k = 0; k < s->u.stage.nred; k++) n += !x_is(s->u.stage.red[k]->extent, 1);
-    return n;
-}
 /* Stages that share rows are placed into the loop over them, and compute nothing anew. */
 static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     VEC(struct stmt *) stages = {0};
@@ -222,17 +215,18 @@ static bool is_by_constants(const struct stmt *s) {
     if (v->arg[0]->op != X_LOAD || v->arg[1]->op != X_LOAD) return false;
     return is_constant(v->arg[0]->u.buf) || is_constant(v->arg[1]->u.buf);
 }
-/* Has the run a map of functions or of computed places, or one that is multiplied by constants, and the sum s more
- * axes? The map would be inlined, and computed anew along each of them: it gets a kernel, and so does the sum, which
- * may then be a contraction. */
+/* Has the run a map that costs much, or one that is multiplied by constants, and the sum s more axes? The map would be
+ * inlined, and computed anew along each of them: it gets a kernel, and so does the sum, which may then be a
+ * contraction. Or has the run a sum, whose rows are not those of s? Of both together no schedule makes more than plain
+ * loops. */
 static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     bool again = false;
     if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
     for (const struct stmt *t = run->first; t; t = t->next) {
-        if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
-        if (wide(t) >= wide(s)) continue;
-        again |=
-            (x_has(t->u.stage.value, XF_CALL | XF_TOIDX) || is_by_constants(s)) && stmt_reads(s, t->u.stage.buf, NULL);
+        if (t->kind != S_STAGE) return false;
+        again |= t->u.stage.op != RED_NONE;
+        if (stage_loops(t) >= stage_loops(s)) continue;
+        again |= (costs_much(t->u.stage.value) || is_by_constants(s)) && stmt_reads(s, t->u.stage.buf, NULL);
     }
     return again && !share_rows(c, run, s);
 }

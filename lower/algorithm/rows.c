@@ -85,6 +85,7 @@ const struct algorithm algorithm_rows[] = {
      .cycles = phases_cycles,
      .rewrite = phases_rewrite},
     {.name = "sorted-runs", .title = "sorted runs that become one", .beside = sorted_runs_beside},
+    {.name = "skipping", .title = "a heap, and blocks that hold none better are skipped", .beside = skipping_beside},
     {.name = "heap", .title = "a heap of the best so far", .beside = heap_beside},
     {.name = "running-rows", .title = "columns that are summed side by side", .beside = running_rows_beside},
     {.name = "tables", .title = "values of bytes from tables", .beside = tables_beside},

@@ -1,7 +1,8 @@
 /* TopK where one thread would insert all elements of a row, one after another, into the best so far. As a heap: of many
  * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). By sorted runs: parts of them are sorted at once and
- * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. The same results. Either takes the call's
- * place, so it goes beside others.
+ * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. And as a heap of which most elements of a
+ * row never hear, as many at a time are compared with its worst. The same results. Each takes the call's place, so it
+ * goes beside others.
  */
 #include "lower/algorithm/rows.h"
 #include <math.h>
@@ -16,6 +17,9 @@ enum { A, D, B, K, LARGEST, SIZES, PARTS = SIZES, BEST, CELLS, ALL_SIZES };
  * the heap, a step of a halving, whose branch nobody foretells. A thread of a GPU takes longer for all of them alike.
  */
 enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
+/* The same where blocks are skipped: of an element that is compared with others at once, of one in a block that is not
+ * skipped, and a level of a heap that holds the values themselves. */
+enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20 };
 struct sizes_of_topk {
     double rows, n, k, threads;
 };
@@ -29,6 +33,12 @@ static double inserting(double n, double k) {
 static double heaping(double n, double k) {
     double stay = n < k ? n : k, moved = 2 * stay + (stay < 1 ? 0 : stay * log(n / stay));
     return ELEMENT * n + LEVEL * moved * log2(stay + 1);
+}
+/* Blocks that hold a better element, at most one in each, of those that are not skipped. */
+static double skipping(const struct machine *m, double n, double k) {
+    double stay = n < k ? n : k, moved = stay < 1 ? 0 : stay * log(n / stay), lanes = machine_lanes(m, F32);
+    double looked_at = BLOCK * fmin(moved, ceil(n / BLOCK));
+    return n * fmax(8 / lanes, 0.5) + IN_BLOCK * looked_at + OWN_LEVEL * (2 * stay + moved) * log2(stay + 1);
 }
 /* So many equal tasks for the threads. */
 static double at_once(const struct sizes_of_topk *s, double tasks, double cycles) {
@@ -80,6 +90,55 @@ static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const stru
         n[k] = (double)(said >= 0 ? said : high < INT32_MAX ? high : x_typical(q->c, call->u.call.args[k], OPEN_SIZE));
     }
     return (struct sizes_of_topk){n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
+}
+/* The order of what has at most 32 bits, as i32, the better one greater: NaN is above all numbers, zeros are equal. */
+static expr order_key(struct ctx *c, expr v, bool largest) {
+    expr key = v, ones = x_const_i(c, I32, INT32_MAX);
+    if (v->type == F32) {
+        expr bits = x_bitcast(c, I32, x_add(c, v, x_num(c, F32, 0)));
+        expr negative = x_cmp(c, X_LT, bits, x_const_i(c, I32, 0));
+        key = x_select(c, negative, x_bin(c, X_XOR, bits, ones), bits);
+        key = x_select(c, x_cmp(c, X_NE, v, v), ones, key);
+    }
+    return largest ? key : x_bin(c, X_XOR, key, x_const_i(c, I32, -1));
+}
+static bool has_keys(const struct algorithm_query *q, const struct stmt *call) {
+    enum dtype t = dtype_value(call->u.call.bufs[INPUT]->type);
+    int64_t largest;
+    return (t == F32 || t == I32) && x_is(call->u.call.args[B], 1) && x_is_int(call->u.call.args[LARGEST], &largest) &&
+           x_proves_le(q->c, call->u.call.args[D], x_int(q->c, INT32_MAX));
+}
+static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
+    struct ctx *c = q->c;
+    struct buf *x = call->u.call.bufs[INPUT], **bufs = NEWN(&c->arena, struct buf *, BUFS + 1);
+    const expr args[] = {call->u.call.args[A], call->u.call.args[D], call->u.call.args[K]};
+    const struct var **axes = NEWN(&c->arena, const struct var *, x->nlogical + 1);
+    expr at[32];
+    struct buf *key = allocated(q, call, "key", I32, x->logical, x->nlogical);
+    for (int k = 0; k < x->nlogical; k++)
+        axes[k] = var_new(c, internf(c->names, "i%d", k), x->logical[k]), at[k] = x_var(c, axes[k]);
+    expr value = order_key(c, x_load(c, x, at, x->nlogical, NULL), x_is(call->u.call.args[LARGEST], 1));
+    stmt_insert_before(call, s_stage(c, key, axes, x->nlogical, RED_NONE, NULL, 0, NULL, value));
+    memcpy(bufs, call->u.call.bufs, BUFS * sizeof *bufs);
+    bufs[BUFS] = key;
+    call->u.call.callee = algorithm_text(q, call, "topk_skip");
+    call->u.call.bufs = bufs, call->u.call.nbufs = BUFS + 1;
+    call->u.call.args = arena_copy(&c->arena, args, sizeof args), call->u.call.nargs = 3;
+}
+/* What the text that the definition calls takes. */
+static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
+struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    struct algorithm_saving saved = {0};
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        if (q->m->gpu || !calls_text(q, s, "topk") || !has_keys(q, s)) continue;
+        struct sizes_of_topk n = sizes_of(q, s);
+        double direct = fmin(told(&n), at_once(&n, n.rows, heaping(n.n, n.k))),
+               skips = at_once(&n, n.rows, skipping(q->m, n.n, n.k));
+        if (!asked && skips > 0.9 * direct) continue; /* it is more code */
+        if (rewrites) call_skipping(q, s);
+        saved.places++, saved.cycles += told(&n) - skips;
+    }
+    return saved;
 }
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
     struct algorithm_saving saved = {0};

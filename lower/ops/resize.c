@@ -1,7 +1,7 @@
 /* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime
- * computes it, kept in one table per resized axis; whole factors of nearest mode need no float at all. Linear and cubic
- * modes go axis by axis, the innermost first, so that the work is a sum over the axes and the last pass reads whole
- * rows. */
+ * computes it; which cells that makes, and their weights, is kept in tables for each resized axis; whole factors of
+ * nearest mode need no float at all. Linear and cubic modes go axis by axis, so that the work is a sum over the axes.
+ */
 #include "lower/ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -10,10 +10,13 @@ enum mode { NEAREST, LINEAR, CUBIC };
 struct resized {
     int axis;
     E in, out;
-    E scale;            /* F32 value; NULL: out / in */
-    int64_t factor;     /* out = factor * in for certain; 0: not known */
+    E scale;         /* F32 value; NULL: out / in */
+    int64_t factor;  /* out = factor * in for certain; 0: not known */
+    int64_t divisor; /* the scale is 1 / divisor, a power of 2, for certain: all coordinates are exact; 0: not known */
     E roi_from, roi_to; /* F32 values, for tf_crop_and_resize */
     T where;            /* table: the input coordinate of each result index */
+    T cell, weight;     /* tables: the cells that are read for it, [tap, index], and what each is multiplied by */
+    E taps;             /* of antialias */
 };
 struct resize {
     T x;
@@ -65,6 +68,7 @@ static void by_scale(struct resized *a, T scales, int k) {
     else if (fraction(s, &p, &q)) a->out = div_(mul(a->in, idx(p)), idx(q));
     else a->out = floor_size(mul(a->scale, f32(a->in)));
     if (s == floor(s)) a->factor = (int64_t)s;
+    if (s < 1 && fraction(s, &p, &q) && p == 1) a->divisor = q;
 }
 /* Do the sizes make a whole factor? Also for symbolic dims: 2*H is twice H. */
 static int64_t factor_of(E in, E out) {
@@ -156,17 +160,31 @@ static E coordinate(const struct resize *z, const struct resized *a, E i) {
 static bool untouched(const struct resize *z, const struct resized *a) {
     return a->out == a->in && a->factor == 1 && !z->crop;
 }
-static E cell(const struct resized *a, E v) { /* F32 value, whole -> index, clamped to the axis */
-    return wrap_index(clampi(index_of(cast(I32, v)), idx(0), sub(a->in, idx(1))), a->in);
+/* Of a table, or of what a table holds: clamped, though it is, as nobody else knows it. A number of cells that is known
+ * is a number among values too, which vectors are clamped by. */
+static E looked_up(const struct resized *a, X at_table) {
+    int64_t n;
+    E v = at(a->cell, at_table);
+    if (const_int(a->in, &n) && n > 0) return index_of(max_(min_(v, num((double)n - 1)), num(0)));
+    return wrap_index(clampi(index_of(v), idx(0), sub(a->in, idx(1))), a->in);
 }
-
+static E cell_value(const struct resized *a, E v) { /* of a whole F32 value, for tables */
+    return max_(min_(cast(I32, v), cast(I32, val(sub(a->in, idx(1))))), num(0));
+}
 /* ---- nearest */
 /* The input index for factor f without floats; NULL: this combination has no such form. */
 static E whole_factor(const struct resize *z, const struct resized *a, E i) {
-    int64_t f = a->factor;
+    int64_t f = a->factor, d = a->divisor;
     bool half = !strcmp(z->coord, "half_pixel"), corner = !strcmp(z->coord, "asymmetric");
     bool floors = !strcmp(z->round, "floor") || !strcmp(z->round, "simple");
-    if (f < 1 || z->crop) return NULL;
+    if (z->crop) return NULL;
+    if (d > 1 && corner) return mul(i, idx(d));
+    if (d > 1 && half) { /* between two cells */
+        bool lower = !strcmp(z->round, "floor") || !strcmp(z->round, "round_prefer_floor");
+        bool upper = !strncmp(z->round, "ceil", 4) || !strcmp(z->round, "round_prefer_ceil");
+        return lower || upper ? add(mul(i, idx(d)), idx(d / 2 - lower)) : NULL;
+    }
+    if (f < 1) return NULL;
     if (corner && floors) return div_(i, idx(f));
     if (half && !strncmp(z->round, "round_", 6)) return div_(i, idx(f)); /* (2i+1)/2f is never a tie */
     if (corner && !strcmp(z->round, "round_prefer_floor"))
@@ -189,9 +207,7 @@ static E rounded(const struct resize *z, const struct resized *a, E p) {
 }
 static void table(const struct resize *z, struct resized *a) {
     X i = axes_named(list1(a->out), "o");
-    E p = coordinate(z, a, i.v[0]);
-    if (z->mode == NEAREST && !z->crop) p = rounded(z, a, p);
-    a->where = stage("where", F32, i, p);
+    a->where = stage("where", F32, i, coordinate(z, a, i.v[0]));
 }
 /* Is the result cell i outside of the input (tf_crop_and_resize)? */
 static E outside(const struct resize *z, X i) {
@@ -216,10 +232,11 @@ static void nearest(struct resize *z) {
         E j = whole_factor(z, a, i.v[a->axis]);
         if (j) j = wrap_index(j, a->in);
         else {
-            table(z, a);
-            if (!a->where) return;
-            E p = at(a->where, list1(i.v[a->axis]));
-            j = cell(a, z->crop ? rounded(z, a, p) : p);
+            X o = axes_named(list1(a->out), "o");
+            if (z->crop) table(z, a);
+            a->cell = stage("cell", I32, o, cell_value(a, rounded(z, a, coordinate(z, a, o.v[0]))));
+            if (!a->cell || (z->crop && !a->where)) return;
+            j = looked_up(a, list1(i.v[a->axis]));
         }
         from.v[a->axis] = j;
     }
@@ -233,24 +250,36 @@ static E cubic_weight(E t, double a) { /* |t| <= 2, as ONNX Runtime writes it */
     E far = sub(mul(add(mul(sub(mul(num(a), d), num(5 * a)), d), num(8 * a)), d), num(4 * a));
     return sel(le(d, num(1)), near, far);
 }
-static E linear_taps(const struct resized *a, T x, X i, E p, enum dtype vt) {
-    E q = max_(min_(p, f32(sub(a->in, idx(1)))), num(0)), low = floor_(q), w = cast(vt, sub(q, low));
-    E l = at(x, put(i, a->axis, cell(a, low))), h = at(x, put(i, a->axis, cell(a, add(low, num(1)))));
-    return add(mul(cast(vt, l), sub(typed(vt, 1), w)), mul(cast(vt, h), w));
-}
-static E cubic_taps(const struct resized *a, T x, X i, E p, enum dtype vt) {
-    double coeff = float_attr("cubic_coeff_a");
-    bool exclude = int_attr("exclude_outside");
-    E low = floor_(p), total = typed(F32, 0), w[4], v = typed(vt, 0);
-    for (int k = 0; k < 4; k++) {
-        E tap = add(low, num(k - 1));
-        w[k] = cubic_weight(sub(p, tap), coeff);
-        if (exclude) w[k] = sel(or_(lt(tap, num(0)), ge(tap, f32(a->in))), typed(F32, 0), w[k]);
-        total = add(total, w[k]);
+static E weight_of(const struct resize *z, const struct resized *a, E p, E tap) {
+    if (z->mode == LINEAR) {
+        E q = max_(min_(p, f32(sub(a->in, idx(1)))), num(0)), w = sub(q, floor_(q));
+        return sel(eq(tap, idx(0)), sub(typed(F32, 1), w), w);
     }
+    bool exclude = int_attr("exclude_outside");
+    E total = typed(F32, 0), own = NULL;
     for (int k = 0; k < 4; k++) {
-        E t = at(x, put(i, a->axis, cell(a, add(low, num(k - 1)))));
-        v = add(v, mul(cast(vt, t), cast(vt, exclude ? div_(w[k], total) : w[k])));
+        E c = add(floor_(p), num(k - 1)), w = cubic_weight(sub(p, c), float_attr("cubic_coeff_a"));
+        if (exclude) w = sel(or_(lt(c, num(0)), ge(c, f32(a->in))), typed(F32, 0), w);
+        total = add(total, w);
+        own = own ? sel(eq(tap, idx(k)), w, own) : w;
+    }
+    return exclude ? div_(own, total) : own;
+}
+static int taps_of(const struct resize *z) { return z->mode == LINEAR ? 2 : 4; }
+static void tap_tables(const struct resize *z, struct resized *a, enum dtype vt) {
+    X i = axes_named(list2(idx(taps_of(z)), a->out), "tap o");
+    E p = coordinate(z, a, i.v[1]), tap = i.v[0], low = floor_(p);
+    if (z->mode == LINEAR) low = floor_(max_(min_(p, f32(sub(a->in, idx(1)))), num(0)));
+    E c = add(low, cast(F32, val(z->mode == LINEAR ? tap : sub(tap, idx(1)))));
+    a->cell = stage("cell", I32, i, cell_value(a, c));
+    a->weight = stage("weight", vt, i, cast(vt, weight_of(z, a, p, tap)));
+}
+static E mixed(const struct resize *z, const struct resized *a, T x, X i, enum dtype vt) {
+    E v = z->mode == LINEAR ? NULL : typed(vt, 0);
+    for (int k = 0; k < taps_of(z); k++) {
+        X tap = list2(idx(k), i.v[a->axis]);
+        E t = mul(cast(vt, at(x, put(i, a->axis, looked_up(a, tap)))), at(a->weight, tap));
+        v = v ? add(v, t) : t;
     }
     return v;
 }
@@ -276,47 +305,67 @@ static E filter_weight(const struct resize *z, const struct resized *a, const st
     else w = sel(lt(d, num(2)), cubic_weight(d, float_attr("cubic_coeff_a")), typed(F32, 0));
     return int_attr("exclude_outside") ? sel(or_(lt(c, num(0)), ge(c, f32(a->in))), typed(F32, 0), w) : w;
 }
-static E filtered(const struct resize *z, const struct resized *a, T x, X i, enum dtype vt) {
+static void filter_tables(const struct resize *z, struct resized *a, enum dtype vt) {
     struct filter f = filter_of(z, a);
-    E taps = mul(f.reach, idx(2));
-    X o = axes_named(list1(a->out), "o"), t = raxes(list1(taps), "tap");
+    a->taps = mul(f.reach, idx(2));
+    X o = axes_named(list1(a->out), "o"), t = raxes(list1(a->taps), "tap");
     T total = reduce("total", F32, o, RED_SUM, t, filter_weight(z, a, &f, o.v[0], t.v[0]), NULL);
-    X ot = axes_named(list2(a->out, taps), "o tap");
-    E w = filter_weight(z, a, &f, ot.v[0], ot.v[1]);
-    T weight = stage("weight", F32, ot, div_(w, at(total, list1(ot.v[0]))));
-    X r = raxes(list1(taps), "tap");
-    E c = filter_cell(&f, at(a->where, list1(i.v[a->axis])), r.v[0]);
-    E v = mul(cast(vt, at(x, put(i, a->axis, cell(a, c)))), cast(vt, at(weight, list2(i.v[a->axis], r.v[0]))));
+    X i = axes_named(list2(a->taps, a->out), "tap o");
+    a->cell = stage("cell", I32, i, cell_value(a, filter_cell(&f, at(a->where, list1(i.v[1])), i.v[0])));
+    E w = div_(filter_weight(z, a, &f, i.v[1], i.v[0]), at(total, list1(i.v[1])));
+    a->weight = stage("weight", vt, i, cast(vt, w));
+}
+static E filtered(const struct resized *a, T x, X i, enum dtype vt) {
+    X r = raxes(list1(a->taps), "tap"), tap = list2(r.v[0], i.v[a->axis]);
+    E v = mul(cast(vt, at(x, put(i, a->axis, looked_up(a, tap)))), at(a->weight, tap));
     return at(reduce("sum", vt, i, RED_SUM, r, v, NULL), i);
+}
+static bool shrinks(const struct resized *a) {
+    int64_t in, out;
+    return const_int(a->in, &in) && const_int(a->out, &out) && out < in;
+}
+/* What gets fewer cells comes first, from the outside to the inside, then what gets more, from the inside: later passes
+ * have less to do, and of those that look up each cell's neighbour there is least. */
+static bool comes_first(const struct resized *a, const struct resized *b) {
+    bool less = shrinks(a);
+    if (less != shrinks(b)) return less;
+    return less ? a->axis < b->axis : a->axis > b->axis;
+}
+static int pass_order(struct resize *z, struct resized **order) {
+    int n = 0;
+    for (int k = 0; k < z->n; k++) {
+        if (untouched(z, &z->a[k])) continue;
+        int at = n++;
+        for (; at && comes_first(&z->a[k], order[at - 1]); at--) order[at] = order[at - 1];
+        order[at] = &z->a[k];
+    }
+    return n;
 }
 static void interpolate(struct resize *z) {
     T x = z->x;
     enum dtype t = dtype(x), vt = t == F64 ? F64 : F32;
-    int last = -1;
+    struct resized *order[32];
+    int n = pass_order(z, order);
     X i = axes(shape(x));
-    for (int k = 0; k < z->n; k++) {
-        if (untouched(z, &z->a[k])) continue;
-        table(z, &z->a[k]);
-        if (!z->a[k].where) return;
-        if (last < 0 || z->a[k].axis < z->a[last].axis) last = k;
+    for (int k = 0; k < n; k++) {
+        struct resized *a = order[k];
+        if (z->crop || z->antialias) table(z, a);
+        if (z->antialias) filter_tables(z, a, vt);
+        else tap_tables(z, a, vt);
+        if (!a->cell || !a->weight || (z->crop && !a->where)) return;
     }
-    if (last < 0) {
-        out(0, t, i, at(x, i));
-        return;
-    }
-    for (int axis = rank(z->x); axis-- > 0;)
-        for (int k = 0; k < z->n; k++) {
-            struct resized *a = &z->a[k];
-            if (a->axis != axis || untouched(z, a) || !x) continue;
-            i = axes(put(shape(x), axis, a->out));
-            E p = at(a->where, list1(i.v[axis]));
-            E v = z->antialias        ? filtered(z, a, x, i, vt)
-                  : z->mode == LINEAR ? linear_taps(a, x, i, p, vt)
-                                      : cubic_taps(a, x, i, p, vt);
-            if (z->antialias && !dtype_is_float(t) && k == last) v = rint_(v); /* as ONNX Runtime does */
-            if (k == last) out(0, t, i, or_extrapolated(z, i, cast(t, v)));
-            else x = stage("pass", vt, i, v);
+    if (!n) out(0, t, i, at(x, i));
+    for (int k = 0; k < n && x; k++) {
+        struct resized *a = order[k];
+        i = axes(put(shape(x), a->axis, a->out));
+        E v = z->antialias ? filtered(a, x, i, vt) : mixed(z, a, x, i, vt);
+        if (k < n - 1) {
+            x = stage("pass", vt, i, v);
+            continue;
         }
+        if (z->antialias && !dtype_is_float(t)) v = rint_(v); /* as ONNX Runtime does */
+        out(0, t, i, or_extrapolated(z, i, cast(t, v)));
+    }
 }
 static void op_resize(void) {
     struct resize z;

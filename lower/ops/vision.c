@@ -31,14 +31,25 @@ static void op_affinegrid(void) {
 }
 
 /* ---- GridSample */
+/* What is read where, and its weights, depend on no channel: they are looked up in tables, made once for all of them.
+ */
 enum { GRID_MAX = 3 };
 struct grid {
     T x;
     int n;
+    bool last;                                /* channels are the last axis of x and of the result, not the second */
     bool cubic, border, reflect, align, most; /* most: the greatest weighted tap instead of their sum */
     enum dtype t;
     E length[GRID_MAX], low[GRID_MAX], high[GRID_MAX]; /* of t; borders of reflection */
+    T cell[GRID_MAX], weight[GRID_MAX]; /* [tap, ...] along each axis; -1: there is no such cell, what is read is 0 */
+    X at[GRID_MAX];                     /* where a sample's taps stand in these */
 };
+static E grid_size(const struct grid *g, int k) { return dim(g->x, k + (g->last ? 1 : 2)); }
+static E grid_channels(const struct grid *g) { return dim(g->x, g->last ? g->n + 1 : 1); }
+/* Image or box n, channel c, cells: in the order of the layout. */
+static X grid_list(const struct grid *g, E n, E c, X cells) {
+    return g->last ? push(cat(list1(n), cells), c) : cat(list2(n, c), cells);
+}
 static E reflected(const struct grid *g, int k, E p) {
     E lo = g->low[k], hi = g->high[k], range = sub(hi, lo), off = sel(lt(p, lo), sub(lo, p), sub(p, hi));
     E turns = trunc_(div_(off, range)), rest = sub(off, mul(turns, range));
@@ -46,37 +57,71 @@ static E reflected(const struct grid *g, int k, E p) {
     E v = sel(ne(odd, below), add(lo, rest), sub(hi, rest)); /* even turns come back from the border that was passed */
     return sel(or_(below, gt(p, hi)), v, p);
 }
-/* Element at the whole place p of spatial axis k; *inside says whether there is one. */
-static E grid_cell(const struct grid *g, int k, E p, E *inside) {
+/* Element at the whole place p of spatial axis k. */
+static E grid_cell(const struct grid *g, int k, E p) {
     E last = sub(g->length[k], num(1));
     if (g->border) p = max_(num(0), min_(last, p));
     if (g->reflect) p = reflected(g, k, p);
-    E in_range = and_(ge(p, num(0)), le(p, last));
-    if (!g->border && !g->reflect) *inside = *inside ? and_(*inside, in_range) : in_range;
-    return wrap_index(cast(I64, max_(num(0), min_(last, p))), dim(g->x, k + 2));
+    E cell = cast(I32, max_(num(0), min_(last, p)));
+    return g->border || g->reflect ? cell : sel(and_(ge(p, num(0)), le(p, last)), cell, num(-1));
 }
 static E keys(E d, double a, bool near) { /* cubic convolution, Keys */
     E dd = mul(d, d);
     if (near) return add(mul(sub(mul(num(a + 2), d), num(a + 3)), dd), num(1));
     return sub(mul(add(mul(sub(mul(num(a), d), num(5 * a)), d), num(8 * a)), d), num(4 * a));
 }
-static E taps(const struct grid *g, const E *place, int k, X lead, E inside) {
-    if (k == g->n) {
-        E v = cast(g->t, at(g->x, lead));
-        return inside ? sel(inside, v, typed(g->t, 0)) : v;
+static int taps_of(const struct grid *g) { return g->cubic ? 4 : 2; }
+/* The taps around the places along axis k: of each i, whose first axis is the tap. inside: where there are any; NULL:
+ * each tells by itself. */
+static void tap_tables(struct grid *g, int k, X i, E place, E inside) {
+    E low = floor_(place), f = sub(place, low), j = cast(g->t, val(i.v[0]));
+    if (g->cubic) j = sub(j, num(1));
+    E distance = abs_(sub(f, j)), middle = or_(eq(i.v[0], idx(1)), eq(i.v[0], idx(2)));
+    E w = g->cubic ? sel(middle, keys(distance, -0.75, true), keys(distance, -0.75, false))
+                   : sel(eq(i.v[0], idx(0)), sub(typed(g->t, 1), f), f);
+    E cell = grid_cell(g, k, add(low, j));
+    g->cell[k] = stage("cell", I32, i, inside ? sel(inside, cell, num(-1)) : cell);
+    g->weight[k] = stage("weight", g->t, i, w);
+}
+/* Where the image has a known size, its cells have numbers: what they are is plain without a test for each axis. */
+static X grid_index(const struct grid *g, const E *cell) {
+    int64_t cells = 1, length;
+    X size = list0(), index = list0();
+    for (int k = 0; k < g->n; k++) {
+        bool known = const_int(grid_size(g, k), &length) && length <= 1 << 24 && cells * length < INT32_MAX;
+        cells = known ? cells * length : 0;
+        size = push(size, grid_size(g, k));
     }
-    E low = floor_(place[k]), f = sub(place[k], low), sum = NULL;
-    int from = g->cubic ? -1 : 0, to = g->cubic ? 2 : 1;
-    for (int j = from; j <= to; j++) {
-        E in_here = inside, w;
-        E c = grid_cell(g, k, add(low, num(j)), &in_here);
-        E d = j <= 0 ? sub(f, num(j)) : sub(num(j), f); /* distance of the tap */
-        if (g->cubic) w = keys(d, -0.75, j == 0 || j == 1);
-        else w = j ? f : sub(typed(g->t, 1), f);
-        E v = mul(taps(g, place, k + 1, push(lead, c), in_here), w);
+    E number = cell[0];
+    for (int k = 1; k < g->n && cells; k++) number = add(mul(number, cast(I32, val(size.v[k]))), cell[k]);
+    if (cells) return unflatten_index(index_of(max_(min_(number, num((double)cells - 1)), num(0))), size);
+    for (int k = 0; k < g->n; k++) index = push(index, wrap_index(max_(cell[k], num(0)), size.v[k]));
+    return index;
+}
+static E all_inside(const struct grid *g, const E *cell) {
+    E inside = ge(cell[0], num(0));
+    for (int k = 1; k < g->n; k++) inside = and_(inside, ge(cell[k], num(0)));
+    return inside;
+}
+static E sample(const struct grid *g, E n, E c, const E *cell) {
+    E v = at(g->x, grid_list(g, n, c, grid_index(g, cell)));
+    return g->border || g->reflect ? v : sel(all_inside(g, cell), v, typed(dtype_value(dtype(g->x)), 0));
+}
+static E taps_from(const struct grid *g, int k, E n, E c, E *cell) {
+    if (k == g->n) return cast(g->t, sample(g, n, c, cell));
+    E sum = NULL;
+    for (int j = 0; j < taps_of(g); j++) {
+        X tap = cat(list1(idx(j)), g->at[k]);
+        cell[k] = at(g->cell[k], tap);
+        E v = mul(taps_from(g, k + 1, n, c, cell), at(g->weight[k], tap));
         sum = !sum ? v : g->most ? max_(sum, v) : add(sum, v);
     }
     return sum;
+}
+/* Of channel c of image n; the tables are there. */
+static E taps(const struct grid *g, E n, E c) {
+    E cell[GRID_MAX];
+    return taps_from(g, 0, n, c, cell);
 }
 static bool grid_of(struct grid *g, T x, int spatial) {
     const char *mode = str_attr("mode"), *pad = str_attr("padding_mode");
@@ -89,7 +134,7 @@ static bool grid_of(struct grid *g, T x, int spatial) {
     if (!g->cubic && strcmp(mode, "linear") && strcmp(mode, "bilinear") && strcmp(mode, "nearest"))
         return fail(E_ATTR, "unknown mode \"%s\"", mode), false;
     for (int k = 0; k < g->n; k++) {
-        g->length[k] = cast(g->t, val(dim(x, k + 2)));
+        g->length[k] = cast(g->t, val(grid_size(g, k)));
         g->low[k] = typed(g->t, g->align ? 0 : -0.5);
         g->high[k] = sub(g->length[k], num(g->align ? 1 : 0.5));
     }
@@ -97,19 +142,18 @@ static bool grid_of(struct grid *g, T x, int spatial) {
 }
 static void op_gridsample(void) {
     T x = in(0), grid = in(1);
-    struct grid g = {0};
+    struct grid g = {.last = int_attr("channels_last") != 0};
     int r = rank(x) - 2;
+    bool nearest = !strcmp(str_attr("mode"), "nearest");
     if (fail_if(r < 1 || r > GRID_MAX || rank(grid) != rank(x), E_RANK,
                 "GridSample takes images of 1 to %d axes and a grid of the same rank", GRID_MAX))
         return;
     if (!grid_of(&g, x, r)) return;
     require(and_(eq(dim(grid, 0), dim(x, 0)), eq(dim(grid, r + 1), idx(r))), "the grid does not fit the input");
-    X i = axes(cat(list2(dim(x, 0), dim(x, 1)), sub_list(shape(grid), 1, r)));
-    E place[GRID_MAX], inside = NULL;
-    bool nearest = !strcmp(str_attr("mode"), "nearest");
+    X size = sub_list(shape(grid), 1, r);
     for (int k = 0; k < r; k++) {
-        X at_g = push(push(list0(), wrap_index(i.v[0], dim(grid, 0))), i.v[2]);
-        for (int j = 1; j < r; j++) at_g = push(at_g, i.v[j + 2]);
+        X i = axes(cat(list2(idx(nearest ? 1 : taps_of(&g)), dim(x, 0)), size));
+        X at_g = cat(list1(wrap_index(i.v[1], dim(grid, 0))), sub_list(i, 2, r));
         E p = cast(g.t, at(grid, push(at_g, wrap_index(idx(r - 1 - k), dim(grid, r + 1)))));
         p = g.align ? mul(div_(add(p, num(1)), num(2)), sub(g.length[k], num(1)))
                     : div_(sub(mul(add(p, num(1)), g.length[k]), num(1)), num(2));
@@ -117,16 +161,56 @@ static void op_gridsample(void) {
         /* each tap of a cubic is clamped by itself, as in ONNX Runtime and PyTorch; the suite has no such case */
         if (g.border && !g.cubic) p = max_(num(0), min_(sub(g.length[k], num(1)), p));
         if (g.reflect) p = reflected(&g, k, p);
-        place[k] = p;
+        if (nearest) g.cell[k] = stage("cell", I32, i, grid_cell(&g, k, rint_(p)));
+        else tap_tables(&g, k, i, p, NULL);
+        if (!g.cell[k]) return;
     }
-    X lead = list2(i.v[0], i.v[1]);
-    if (!nearest) {
-        out(0, dtype(x), i, taps(&g, place, 0, lead, NULL));
-        return;
+    X i = axes(grid_list(&g, dim(x, 0), grid_channels(&g), size));
+    E c = i.v[g.last ? r + 1 : 1], cell[GRID_MAX];
+    for (int k = 0; k < r; k++) {
+        g.at[k] = drop(i, g.last ? r + 1 : 1);
+        if (nearest) cell[k] = at(g.cell[k], cat(list1(idx(0)), g.at[k]));
     }
-    for (int k = 0; k < r; k++) lead = push(lead, grid_cell(&g, k, rint_(place[k]), &inside));
-    E v = at(x, lead);
-    out(0, dtype(x), i, inside ? sel(inside, v, typed(dtype_value(dtype(x)), 0)) : v);
+    out(0, dtype(x), i, nearest ? sample(&g, i.v[0], c, cell) : taps(&g, i.v[0], c));
+}
+
+/* With channels last, their cells lie side by side wherever a sample is taken, and all of them are read at one place.
+ * That pays where most cells are read, by so many channels that they fill vectors. */
+static bool channels_last_pay(V x, const E *taken, int n) {
+    enum { FEW = 8 };
+    E dims[32], cells = idx(1), taps = idx(1);
+    int r = gdims(x, dims);
+    int64_t c, have, take;
+    if (r < 3 || !const_int(dims[1], &c) || c < FEW) return false;
+    for (int k = 2; k < r; k++) cells = mul(cells, dims[k]);
+    for (int k = 0; k < n; k++) taps = mul(taps, taken[k]);
+    return !const_int(cells, &have) || !const_int(taps, &take) || take >= have;
+}
+static V channel_moved(V x, bool to_last) {
+    E dims[32];
+    int64_t perm[32];
+    int r = gdims(x, dims);
+    for (int k = 0; k < r; k++) perm[k] = k;
+    for (int k = 1; k < r; k++) perm[k] = to_last ? k % (r - 1) + 1 : k == 1 ? r - 1 : k - 1;
+    return n_transpose(x, perm, r);
+}
+/* The operator of the same name over plain images, or over those with channels last. */
+static void expand_layouts(const char *name, bool last, const struct attr *attrs, int nattrs) {
+    V ins[] = {gin(0), gin(1), gin(2)};
+    struct attr all[16];
+    if (last) ins[0] = channel_moved(ins[0], true);
+    for (int k = 0; k < nattrs; k++) all[k] = attrs[k];
+    all[nattrs++] = attr_int("channels_last", last);
+    struct node *n = n_private(name, ins, n_in(), 1, all, nattrs);
+    gout(0, last ? channel_moved(n->outs.v[0], false) : n->outs.v[0]);
+}
+static void exp_gridsample(void) {
+    E dims[32];
+    int r = gdims(gin(1), dims);
+    bool last = r > 2 && channels_last_pay(gin(0), dims + 1, r - 2);
+    expand_layouts("GridSample", last,
+                   ATTRS(attr_int("align_corners", int_attr("align_corners")), attr_str("mode", str_attr("mode")),
+                         attr_str("padding_mode", str_attr("padding_mode"))));
 }
 
 /* ---- DeformConv, over two axes: each kernel element reads at its place plus an offset, bilinearly */
@@ -147,20 +231,21 @@ static void op_deformconv(void) {
     require(eq(dim(offset, 1), mul(idx(og * 2), cells)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
     /* what is read depends on no output channel: once for all of them */
-    X s = axes_named(cat(cat(list2(dim(x, 0), ics), g.kernel), g.out), "n ic kh kw oh ow"),
-      at_k = list2(s.v[2], s.v[3]);
+    X s = axes_named(cat(cat(list2(dim(x, 0), ics), g.kernel), g.out), "n ic kh kw oh ow");
     E part = div_(s.v[1], div_(ics, idx(og))), cell = add(mul(s.v[2], kw), s.v[3]);
-    X base = window_at(&g, s, 4, at_k, 0);
     struct grid q = {.x = x, .n = 2, .t = dtype(x) == F64 ? F64 : F32};
-    E place[2];
     for (int k = 0; k < 2; k++) {
-        E ch = add(mul(add(mul(part, cells), cell), idx(2)), idx(k));
-        X at_s = cat(list2(wrap_index(s.v[0], dim(offset, 0)), wrap_index(ch, dim(offset, 1))),
-                     list2(wrap_index(s.v[4], dim(offset, 2)), wrap_index(s.v[5], dim(offset, 3))));
+        X i = axes_named(cat(cat(list3(idx(taps_of(&q)), dim(x, 0), idx(og)), g.kernel), g.out), "tap n g kh kw oh ow");
+        E ch = add(mul(add(mul(i.v[2], cells), add(mul(i.v[3], kw), i.v[4])), idx(2)), idx(k));
+        X at_i = cat(list2(wrap_index(i.v[1], dim(offset, 0)), wrap_index(ch, dim(offset, 1))),
+                     list2(wrap_index(i.v[5], dim(offset, 2)), wrap_index(i.v[6], dim(offset, 3))));
+        X base = window_at(&g, i, 5, list2(i.v[3], i.v[4]), 0);
         q.length[k] = cast(q.t, val(dim(x, k + 2)));
-        place[k] = add(cast(q.t, val(base.v[k])), cast(q.t, at(offset, at_s)));
+        tap_tables(&q, k, i, add(cast(q.t, val(base.v[k])), cast(q.t, at(offset, at_i))), NULL);
+        if (!q.cell[k] || !q.weight[k]) return;
+        q.at[k] = put(s, 1, part);
     }
-    E v = taps(&q, place, 0, list2(s.v[0], s.v[1]), NULL);
+    E v = taps(&q, s.v[0], s.v[1]);
     if (has(mask)) {
         E ch = add(mul(part, cells), cell);
         v = mul(v, cast(q.t, at(mask, cat(list2(wrap_index(s.v[0], dim(mask, 0)), wrap_index(ch, dim(mask, 1))),
@@ -204,6 +289,16 @@ static struct box_axis box_axis(T rois, enum dtype t, int k, E bins) {
     b.most = size_from(NULL, most, 0, idx(0), idx(DIM_MAX));
     return b;
 }
+/* Where a sample of a bin lies. */
+static E box_place(const struct box_axis *b, enum dtype t, X n, E bin, E sample) {
+    E length = at(b->bin, n);
+    return add(add(at(b->from, n), mul(cast(t, val(bin)), length)),
+               div_(mul(add(cast(t, val(sample)), num(0.5)), length), at(b->count, n)));
+}
+static X roi_axes(const struct grid *g, T rois, X bins) {
+    X size = grid_list(g, dim(rois, 0), grid_channels(g), bins);
+    return axes_named(size, g->last ? "n oh ow c" : "n c oh ow");
+}
 static void op_roialign(void) {
     T x = in(0), rois = in(1), batch = in(2);
     bool most = !strcmp(str_attr("mode"), "max");
@@ -216,30 +311,43 @@ static void op_roialign(void) {
     require(and_(eq(dim(rois, 1), idx(4)), eq(dim(batch, 0), dim(rois, 0))), "the boxes do not fit the batch indices");
     X bins = list2(idx(int_attr("output_height")), idx(int_attr("output_width")));
     enum dtype t = dtype(x) == F64 ? F64 : F32;
+    struct grid g = {.x = x, .n = 2, .last = int_attr("channels_last") != 0, .border = true, .most = most, .t = t};
     struct box_axis box[2] = {box_axis(rois, t, 0, bins.v[0]), box_axis(rois, t, 1, bins.v[1])};
-    X i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), bins), "n c oh ow");
-    X r = raxes(list2(box[0].most, box[1].most), "sh sw"), n = list1(i.v[0]);
-    struct grid g = {.x = x, .n = 2, .border = true, .most = most, .t = t};
-    E place[2], in_box = truth(true), inside = truth(true);
     for (int k = 0; k < 2; k++) {
-        E bin = at(box[k].bin, n), count = at(box[k].count, n), sample = cast(t, val(r.v[k]));
-        E p = add(add(at(box[k].from, n), mul(cast(t, val(i.v[k + 2])), bin)),
-                  div_(mul(add(sample, num(0.5)), bin), count));
-        E length = cast(t, val(dim(x, k + 2)));
-        in_box = and_(in_box, lt(sample, count));
-        inside = and_(inside, and_(ge(p, num(-1)), le(p, length)));
-        g.length[k] = length;
-        place[k] = max_(num(0), min_(sub(length, num(1)), p));
+        X i = axes_named(cat(list2(idx(taps_of(&g)), dim(rois, 0)), list2(bins.v[k], box[k].most)), "tap n o s");
+        E p = box_place(&box[k], t, list1(i.v[1]), i.v[2], i.v[3]);
+        g.length[k] = cast(t, val(grid_size(&g, k)));
+        E inside = and_(ge(p, num(-1)), le(p, g.length[k]));
+        tap_tables(&g, k, i, max_(num(0), min_(sub(g.length[k], num(1)), p)), inside);
+        if (!g.cell[k] || !g.weight[k]) return;
+    }
+    X i = roi_axes(&g, rois, bins), r = raxes(list2(box[0].most, box[1].most), "sh sw"), n = list1(i.v[0]);
+    int first = g.last ? 1 : 2;
+    E in_box = truth(true), cell[2];
+    for (int k = 0; k < 2; k++) {
+        in_box = and_(in_box, lt(cast(t, val(r.v[k])), at(box[k].count, n)));
+        g.at[k] = list3(i.v[0], i.v[first + k], r.v[k]);
+        cell[k] = at(g.cell[k], cat(list1(idx(0)), g.at[k]));
     }
     E image = wrap_index(at(batch, list1(within(i.v[0], dim(batch, 0)))), dim(x, 0)), none = typed(t, 0);
-    E v = sel(inside, taps(&g, place, 0, list2(image, i.v[1]), NULL), none);
+    E v = sel(all_inside(&g, cell), taps(&g, image, i.v[g.last ? 3 : 1]), none);
     v = sel(in_box, v, most ? typed(t, -INFINITY) : none);
     T all = reduce("all", t, i, most ? RED_MAX : RED_SUM, r, v, NULL);
     if (!all) return;
-    i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), bins), "n c oh ow"), n = list1(i.v[0]);
+    i = roi_axes(&g, rois, bins), n = list1(i.v[0]);
     E samples = mul(at(box[0].count, n), at(box[1].count, n));
     E y = most ? sel(gt(samples, num(0)), at(all, i), none) : div_(at(all, i), cast(t, max_(samples, num(1))));
     out(0, dtype(x), i, y);
+}
+static void exp_roialign(void) {
+    E dims[32], taken[] = {idx(1), idx(int_attr("output_height")), idx(int_attr("output_width"))};
+    if (gdims(gin(1), dims) > 0) taken[0] = dims[0];
+    expand_layouts("RoiAlign", channels_last_pay(gin(0), taken, 3),
+                   ATTRS(attr_str("coordinate_transformation_mode", str_attr("coordinate_transformation_mode")),
+                         attr_str("mode", str_attr("mode")), attr_int("output_height", int_attr("output_height")),
+                         attr_int("output_width", int_attr("output_width")),
+                         attr_int("sampling_ratio", int_attr("sampling_ratio")),
+                         attr_float("spatial_scale", float_attr("spatial_scale"))));
 }
 static void up_roialign(struct node *n) { /* boxes were not shifted by half a cell */
     struct attr mode = {.name = intern(up_ctx(n)->names, "coordinate_transformation_mode"),
@@ -407,8 +515,11 @@ static void op_maxunpool(void) {
 static const struct op_slot s_affine[] = {{"theta", TS_FLOAT, 0}, {"size", TSET(I64), 0}, {0}};
 static const struct op_attr a_affine[] = {A_INT("align_corners"), {0}};
 static const struct op_slot s_grid[] = {{"X", TS_NUM, 0}, {"grid", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_grid[] = {
-    A_INT("align_corners"), A_STRING("mode", .s = "linear"), A_STRING("padding_mode", .s = "zeros"), {0}};
+static const struct op_attr a_grid[] = {A_INT("align_corners"),
+                                        A_STRING("mode", .s = "linear"),
+                                        A_STRING("padding_mode", .s = "zeros"),
+                                        A_INT("channels_last"),
+                                        {0}};
 static const struct op_slot s_deform[] = {{"X", TS_FLOAT, 0},           {"W", TS_FLOAT, 0},
                                           {"offset", TS_FLOAT, 0},      {"B", TS_FLOAT, OPTIONAL},
                                           {"mask", TS_FLOAT, OPTIONAL}, {0}};
@@ -427,6 +538,7 @@ static const struct op_attr a_roi[] = {A_STRING("coordinate_transformation_mode"
                                        A_INT("output_width", .i = 1),
                                        A_INT("sampling_ratio"),
                                        A_FLOAT("spatial_scale", .f = 1),
+                                       A_INT("channels_last"),
                                        {0}};
 static const struct op_slot s_roipool[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {0}};
 static const struct op_attr a_roipool[] = {
@@ -442,11 +554,13 @@ static const struct op_attr a_unpool[] = {
     A_INTS("kernel_shape", .flags = A_REQUIRED), A_INTS("pads"), A_INTS("strides"), {0}};
 const struct op ops_vision[] = {
     {"", "AffineGrid", 20, 20, a_affine, s_affine, slots_y, .define = op_affinegrid, .spec = "AffineGrid-20"},
-    {"", "GridSample", 22, 16, a_grid, s_grid, slots_y, .define = op_gridsample,
+    {"", "GridSample", 22, 16, a_grid, s_grid, slots_y, .expand = exp_gridsample,
      .spec = "GridSample-22, up to three spatial axes; bilinear and bicubic name modes of 16"},
+    {"gcc2nn", "GridSample", 1, 1, a_grid, s_grid, slots_y, .define = op_gridsample, .spec = "part of expansions"},
+    {"gcc2nn", "RoiAlign", 1, 1, a_roi, s_roi, slots_y, .define = op_roialign, .spec = "part of expansions"},
     {"", "DeformConv", 22, 19, a_deform, s_deform, slots_y, .define = op_deformconv,
      .spec = "DeformConv-22, two spatial axes"},
-    {"", "RoiAlign", 22, 10, a_roi, s_roi, slots_y, .define = op_roialign, .upgrades = u_roi, .spec = "RoiAlign-22"},
+    {"", "RoiAlign", 22, 10, a_roi, s_roi, slots_y, .expand = exp_roialign, .upgrades = u_roi, .spec = "RoiAlign-22"},
     {"", "MaxRoiPool", 22, 1, a_roipool, s_roipool, slots_y, .define = op_maxroipool, .spec = "MaxRoiPool-22"},
     {"", "CenterCropPad", 18, 18, a_crop, s_crop, slots_y, .define = op_centercroppad, .spec = "CenterCropPad-18"},
     {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .define = op_col2im, .spec = "Col2Im-18"},

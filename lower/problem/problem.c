@@ -248,6 +248,30 @@ static void find_roles(struct ctx *c, struct problem *p) {
     for (int k = 0; k < s->u.stage.nred && k < PROBLEM_AXES; k++) p->summed[k] = slide >> k & 1 ? ROLE_WINDOW : ROLE_K;
 }
 
+/* ---- stages */
+int stage_loops(const struct stmt *s) {
+    int n = 0;
+    for (int k = 0; k < s->u.stage.naxes; k++) n += !x_is(s->u.stage.axes[k]->extent, 1);
+    for (int k = 0; k < s->u.stage.nred; k++) n += !x_is(s->u.stage.red[k]->extent, 1);
+    return n;
+}
+struct worth {
+    int ops;
+    bool divides;
+};
+static bool count_op(void *env, expr e) {
+    struct worth *w = env;
+    w->divides |= e->op == X_DIV && dtype_is_float(e->type);
+    w->ops += e->type != IDX && e->op != X_CONST && e->op != X_LOAD;
+    return true;
+}
+bool costs_much(expr e) {
+    enum { MUCH = 8 };
+    struct worth w = {0};
+    x_visit(e, count_op, &w);
+    return x_has(e, XF_CALL | XF_TOIDX) || (w.divides && w.ops >= MUCH);
+}
+
 /* ---- a kernel */
 static const struct stmt *made_by(const struct problem *p, expr read) {
     for (int k = 0; read && k < p->stages.n && p->stages.v[k] != p->sum; k++)

@@ -20,10 +20,24 @@ const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
 const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
     return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
 }
+/* A map of few cells that its readers would compute again and again. */
+static bool is_table(const struct plan *u, const struct stmt *s) {
+    enum { TIMES = 8 };
+    bool table = !u->m->gpu && costs_much(s->u.stage.value);
+    int64_t cells = stage_cells(s);
+    for (int i = 0; i < u->k->stages.n && table; i++) {
+        const struct stmt *reader = u->k->stages.v[i];
+        if (!stmt_reads(reader, s->u.stage.buf, NULL)) continue;
+        int64_t n = stage_cells(reader);
+        table = stage_loops(s) < stage_loops(reader) && (n == INT64_MAX || (cells < INT64_MAX && cells <= n / TIMES));
+    }
+    return table;
+}
 void plan_inline_maps(struct plan *u) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];
-        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM) step_inline(&u->s, s->u.stage.buf->base);
+        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM && !is_table(u, s))
+            step_inline(&u->s, s->u.stage.buf->base);
     }
 }
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,

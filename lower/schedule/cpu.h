@@ -12,7 +12,7 @@ extern const struct strategy strategy_dots, strategy_contraction, strategy_windo
 const char *no_plain_product(const struct problem *k);
 /* The same, but the constant factor may be computed of several, each cell of those at its place. */
 const char *no_contraction(const struct problem *k);
-void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
+void plan_inline_maps(struct plan *u); /* maps before the result go into it, but for tables */
 /* The loop, of that extent, is split into tiles of at most `most` units, balanced. */
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most);

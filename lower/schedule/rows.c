@@ -42,7 +42,13 @@ struct costs {
     struct rows *q;
     struct row_stage *st;
     bool lanes;
+    struct map places; /* loads of which indices are made: these are no cells of lanes, or the step refuses */
 };
+static void note_place(void *env, expr load) { map_put(env, PKEY(load), (void *)(uintptr_t)load); }
+static bool find_places(void *env, expr e) {
+    if (e->op == X_TOIDX) x_each_load(e, note_place, env);
+    return true;
+}
 static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
     for (int i = 0; i < q->n; i++)
         if (q->v[i].s->u.stage.buf == b) return &q->v[i];
@@ -51,7 +57,7 @@ static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
 static bool count_cost(void *env, expr e) {
     struct costs *k = env;
     struct row_stage *of = e->op == X_LOAD ? stage_of(k->q, e->u.buf) : NULL;
-    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf);
+    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf) || map_get(&k->places, PKEY(e));
     if (of) of->readers++;
     if (of && of->inlined) k->st->ops += of->ops, k->st->loads += of->loads, k->st->heavy |= of->heavy;
     else if (e->op == X_LOAD) k->st->loads++;
@@ -64,18 +70,19 @@ static bool is_scalar(const struct rows *q, const struct stmt *s) {
         if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) return false;
     return true;
 }
-/* A map is recomputed where it is read if that is one place, or costs next to nothing; but what each row has once is
- * not computed for each cell. */
+/* A map is recomputed where it is read if that is one place, where nothing goes round it, or costs next to nothing; but
+ * what each row has once is not computed for each cell. */
 static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     int places = 0;
-    bool wider = false;
+    bool wider = false, again = false;
     for (int i = 0; i < q->n; i++) {
         if (!stmt_reads(q->v[i].s, st->s->u.stage.buf, NULL)) continue;
         places++;
+        again |= stage_loops(q->v[i].s) > stage_loops(st->s);
         wider |= !q->v[i].scalar || q->v[i].s->u.stage.op != RED_NONE;
     }
     if (st->s->u.stage.op != RED_NONE || st->result || (st->scalar && wider && st->ops)) return false;
-    return places == 1 || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
+    return (places == 1 && !again) || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
 }
 /* What does not fill lanes is written without them: results of rows in lanes, and what each row has once. */
 static bool written_singly(struct rows *q, const struct row_stage *st) {
@@ -89,7 +96,8 @@ static bool look_at_stages(struct rows *q) {
     for (int i = 0; i < q->n; i++) q->v[i].scalar = is_scalar(q, q->v[i].s);
     for (int i = 0; i < q->n; i++) {
         struct row_stage *st = &q->v[i];
-        struct costs k = {q, st, true};
+        struct costs k = {q, st, true, {.arena = &q->u->c->arena}};
+        x_visit_with(st->s->u.stage.value, XF_TOIDX, find_places, &k.places);
         x_visit(st->s->u.stage.value, count_cost, &k);
         lanes &= (k.lanes && fills_lanes(st->s->u.stage.buf)) || written_singly(q, st);
         st->inlined = worth_inlining(q, st);
@@ -110,7 +118,22 @@ struct fast {
     const struct rows *q;
     const struct stmt *s;
     const struct var *v;
+    int moving; /* loads of so many variables are asked */
 };
+/* So many axes and reduced variables move a load; constants, which are packed anyway, none. */
+static int moving_vars(const struct fast *f, expr load) {
+    const struct stmt *s = f->s;
+    int n = 0;
+    for (int k = 0; k < s->u.stage.naxes + s->u.stage.nred && !is_constant(load->u.buf); k++)
+        n += x_uses_var(f->q->u->c, load,
+                        k < s->u.stage.naxes ? s->u.stage.axes[k] : s->u.stage.red[k - s->u.stage.naxes]);
+    return n;
+}
+static void find_most_moving(void *env, expr load) {
+    struct fast *f = env;
+    int n = moving_vars(f, load);
+    if (n > f->moving) f->moving = n;
+}
 static const struct var *moves_by(const struct fast *f, expr index, int64_t cells, const struct var **v, int n) {
     int64_t apart;
     expr rest;
@@ -125,6 +148,8 @@ static const struct var *moves_by(const struct fast *f, expr index, int64_t cell
 static const struct var *moving_var(const struct fast *f, expr index) {
     const struct stmt *s = f->s;
     if (index->op == X_VAR) return index->u.var;
+    for (int k = 0; k < s->u.stage.naxes; k++) /* a place of each lane's own, from cells side by side */
+        if (x_looked_up(f->q->u->c, index, s->u.stage.axes[k])) return s->u.stage.axes[k];
     for (int cells = 1; cells <= (f->q->mode == LANES_OUTER ? 2 : 1); cells++) {
         const struct var *axis = moves_by(f, index, cells, s->u.stage.axes, s->u.stage.naxes);
         if (axis) return axis;
@@ -135,12 +160,13 @@ static bool find_fast(void *env, expr e) {
     struct fast *f = env;
     int d = e->op == X_LOAD && !is_constant(e->u.buf) ? fast_dim(f->q, e->u.buf) : -1;
     const struct var *v = d < 0 ? NULL : moving_var(f, e->arg[d]);
-    if (!v || x_is(v->extent, 1)) return true;
+    if (!v || x_is(v->extent, 1) || moving_vars(f, e) < f->moving) return true;
     if ((row_role(&f->q->r, v) >= 0) == (f->q->mode == LANES_OUTER)) f->v = v;
     return !f->v;
 }
 static const struct var *fast_var(const struct rows *q, const struct stmt *s) {
-    struct fast f = {q, s, NULL};
+    struct fast f = {q, s, NULL, 0};
+    x_each_load(s->u.stage.value, find_most_moving, &f); /* what moves less is read again, and stays near */
     x_visit(s->u.stage.value, find_fast, &f);
     return f.v;
 }
@@ -189,11 +215,24 @@ static bool mode_fits(struct rows *q) {
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
-/* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
-static int parts_for(const struct rows *q, int64_t n) {
+/* Of a row of n cells with so many accumulators: these wait for themselves, or for what goes into them, and cells
+ * behind the last whole group come one by one. */
+static double cycles_of_parts(const struct rows *q, const struct row_stage *st, int64_t n, int64_t parts) {
+    enum { FUNCTION = 12 };
+    double latency = machine_op(q->u->m, X_ADD, F32)->latency, vectors = (double)(parts / lanes_of(q->u));
+    double work = (st->ops + st->loads + (st->heavy ? FUNCTION : 0)) / 2.0;
+    return (double)(n / parts) * vectors * fmax(latency / vectors, work) + (double)(n % parts) * fmax(latency, work) +
+           vectors * latency;
+}
+/* Accumulators hide the latency of an addition; a short row has no use for many, nor has one that they leave much of.
+ */
+static int parts_for(const struct rows *q, const struct row_stage *st, int64_t n) {
     int64_t lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
-    if (n < 0) return (int)(most / 2 * lanes);
-    return (int)(n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : n >= lanes ? lanes : 0);
+    if (n < lanes) return n < 0 ? (int)(most / 2 * lanes) : 0;
+    int64_t parts = n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : lanes;
+    for (int64_t fewer = parts / 2; fewer >= lanes; fewer /= 2)
+        if (cycles_of_parts(q, st, n, fewer) < 0.9 * cycles_of_parts(q, st, n, parts)) parts = fewer;
+    return (int)parts;
 }
 static void choose_lanes(struct rows *q, struct row_stage *st) {
     const struct stmt *s = st->s;
@@ -215,7 +254,7 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
         int64_t n = const_extent(s->u.stage.red[s->u.stage.nred - k]);
         cells = cells < 0 || n < 0 ? -1 : sat_mul(cells, n);
     }
-    st->parts = parts_for(q, cells);
+    st->parts = parts_for(q, st, cells);
     if (!st->parts) st->lane = NULL;
 }
 

@@ -60,6 +60,28 @@ static int lane_axis(struct plan *u) {
     const struct param_layout *l = layout_of(u->p, u->l, u->k->out->u.stage.buf);
     return l && l->block ? 1 : u->k->out->u.stage.naxes - 1;
 }
+struct lane_use {
+    struct plan *u;
+    const struct buf *b;
+    const struct var *lane;
+    bool apart;
+};
+static bool check_lane(void *env, expr e) {
+    struct lane_use *q = env;
+    bool read = e->op == X_LOAD && e->u.buf == q->b;
+    q->apart |= read && !x_uses_var(q->u->c, e->arg[e->n - e->has_fill - 1], q->lane);
+    return !q->apart;
+}
+/* What s makes is read along the channels: no table that is the same for all of them. */
+static bool is_read_in_lanes(struct plan *u, const struct stmt *s) {
+    for (int i = 0; i < u->k->stages.n; i++) {
+        const struct stmt *reader = u->k->stages.v[i];
+        int axis = reader == u->k->out ? lane_axis(u) : reader->u.stage.naxes - 1;
+        struct lane_use q = {u, s->u.stage.buf, reader->u.stage.axes[axis], false};
+        if (!x_visit_with(reader->u.stage.value, XF_LOAD, check_lane, &q)) return false;
+    }
+    return true;
+}
 static const char *transform_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
@@ -68,6 +90,7 @@ static const char *transform_points(struct plan *u, struct points *out) {
     for (int i = 0; i < k->stages.n; i++) {
         bool is_one = transforms(k->stages.v[i]), like = is_one == transforms(k->out);
         if (like && k->stages.v[i]->u.stage.naxes != k->out->u.stage.naxes) return "its stages have other axes";
+        if (is_one && !is_read_in_lanes(u, k->stages.v[i])) return "not all channels have what is chosen";
         found += is_one;
     }
     if (found < 2) return "no transforms of tiles";

@@ -145,10 +145,22 @@ def layers():
     made["SpaceToDepth"] = lambda: layer("SpaceToDepth", [(1, 16, 112, 112)], blocksize=2)
     for mode in "nearest", "linear", "cubic":
         for scale in 2, 0.5, 1.3:
-            scales = np.array([1, 1, scale, scale], np.float32)
-            made[f"Resize {mode} {scale}"] = lambda mode=mode, s=scales: layer("Resize", [(1, 32, 40, 40)], None, None, s, mode=mode)
-    made["GridSample"] = lambda: layer("GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)])
-    made["RoiAlign"] = lambda: roi_align()
+            made[f"Resize {mode} {scale}"] = lambda mode=mode, s=scale: resize((1, 32, 40, 40), s, mode=mode)
+        made[f"Resize {mode} align_corners"] = lambda mode=mode: resize((1, 32, 40, 40), 2, mode=mode, coordinate_transformation_mode="align_corners")
+        made[f"Resize {mode} asymmetric"] = lambda mode=mode: resize((1, 3, 120, 160), 1.5, mode=mode, coordinate_transformation_mode="asymmetric")
+        if mode != "cubic":  # ONNX Runtime has no cubic one
+            made[f"Resize {mode} 3-D"] = lambda mode=mode: resize((1, 16, 12, 20, 20), 2, mode=mode)
+    made["Resize linear antialias"] = lambda: resize((1, 3, 320, 320), 0.4, mode="linear", antialias=1)
+    for mode in "linear", "nearest", "cubic":
+        for padding in "zeros", "border", "reflection":
+            made[f"GridSample {mode} {padding}"] = lambda mode=mode, padding=padding: layer(
+                "GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)], mode=mode, padding_mode=padding)
+    made["GridSample 3 channels"] = lambda: layer("GridSample", [(1, 3, 120, 160), (1, 120, 160, 2)], align_corners=1)
+    made["GridSample few of many"] = lambda: layer("GridSample", [(1, 32, 100, 100), (1, 300, 4, 2)])
+    made["GridSample 3-D"] = lambda: layer("GridSample", [(1, 16, 12, 20, 20), (1, 12, 20, 20, 3)])
+    for mode in "avg", "max":
+        made[f"RoiAlign {mode}"] = lambda mode=mode: roi_align(sampling_ratio=2, mode=mode)
+    made["RoiAlign adaptive"] = lambda: roi_align(sampling_ratio=0)
     for n, parts, attributes in (512, 1, {"onesided": 1}), (400, 2, {}), (1024, 2, {"inverse": 1}), (401, 1, {"onesided": 1}), (16384, 1, {"onesided": 1}):
         made[f"DFT {n}x{parts} {attributes}"] = lambda n=n, p=parts, a=attributes: layer("DFT", [(16, n, p)], None, ints(1)[0].reshape(()), **a)
     made["DFT axis 1 of 3"] = lambda: layer("DFT", [(8, 64, 64, 2)], None, ints(1)[0].reshape(()))
@@ -159,8 +171,13 @@ def layers():
     return made
 
 
-def roi_align():
-    model, data = layer("RoiAlign", [(1, 64, 50, 50), (100, 4), (1, (100,))], output_height=7, output_width=7, sampling_ratio=2, spatial_scale=0.25)
+def resize(shape, scale, **attributes):
+    scales = np.array([1, 1] + [scale] * (len(shape) - 2), np.float32)
+    return layer("Resize", [shape], np.zeros(0, np.float32), scales, **attributes)
+
+
+def roi_align(**attributes):
+    model, data = layer("RoiAlign", [(1, 64, 50, 50), (100, 4), (1, (100,))], output_height=7, output_width=7, spatial_scale=0.25, **attributes)
     data["x1"] = np.sort(random.uniform(0, 200, (100, 2, 2)), axis=1).reshape(100, 4).astype(np.float32)
     return model, data
 

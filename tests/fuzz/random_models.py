@@ -689,6 +689,10 @@ class Maker(More):
                    self.ints(shape[0], shape[1], self.r.choice([1, 3, 6, 10]), self.r.choice([2, 5, 8]))]
         self.add("Resize", ins, mode=mode, coordinate_transformation_mode=how, **more)
 
+    def channels(self, x):
+        """x, or an image of enough channels that samples of it are taken with these last."""
+        return self.new([1, self.r.choice([8, 17]), self.r.choice([2, 5]), 4]) if self.r.random() < 0.5 else x
+
     def depth(self):
         b = 2
         if self.r.random() < 0.5:
@@ -767,11 +771,11 @@ class Maker(More):
             return self.add(self.r.choice(["BitwiseAnd", "BitwiseOr", "BitwiseXor"]),
                             [x, self.new(self.broadcast(self.of(x)), t)])
         if op == "GridSample" and self.opset >= 16 and not self.special:
-            x = self.image(2)
+            x = self.channels(self.image(2))
             if 0 in self.of(x):
                 raise Impossible
             grid = (self.n.random([self.of(x)[0], self.r.choice([1, 3, 5]), self.r.choice([2, 4]), 2]) * 2.4 - 1.2)
-            mode = self.r.choice(["bilinear", "bicubic"] if self.opset < 20 else ["linear", "cubic"])
+            mode = self.r.choice(["bilinear", "bicubic", "nearest"] if self.opset < 20 else ["linear", "cubic", "nearest"])
             return self.add(op, [x, self.given(grid.astype(np.float32))], mode=mode, align_corners=self.r.randrange(2),
                             padding_mode=self.r.choice(["zeros", "border", "reflection"]))
         if op == "NonZero":

@@ -177,7 +177,7 @@ class More:
             self.needs(20)
             return self.add(op, [self.new([2, 2, 3]), self.ints(2, 3, self.r.choice([3, 4]), self.r.choice([2, 5]))],     # 1: 0/0
                             align_corners=self.r.randrange(2))
-        x = self.image(2)
+        x = self.channels(self.image(2)) if op in ("RoiAlign", "DeformConv") else self.image(2)
         if 0 in self.of(x):
             raise Impossible
         n, c, h, w = self.of(x)

@@ -257,7 +257,7 @@ Test(algorithm, tables_are_of_one_byte) {
 
 /* ---- TopK by a row (NULL: by the definition): the same elements, the first of equal ones in front */
 static int64_t *places_of(const char *row, const char *text, const char *target, bool open, int64_t n, int64_t k,
-                          bool largest, const float *x) {
+                          bool largest, int beside, const float *x) {
     static const char *const all[] = {"all"};
     struct text t = {0};
     struct lower_options o = {
@@ -266,13 +266,13 @@ static int64_t *places_of(const char *row, const char *text, const char *target,
     snprintf(size, sizeof size, "%d", (int)n);
     struct module *m = lower_graph(
         graph_of(arena_printf(&c->arena, "const %%k: i64[1] = [%d]\n", (int)k),
-                 arena_printf(&c->arena, "%%x: f32[2,%s,3]", open ? "N" : size),
+                 arena_printf(&c->arena, "%%x: f32[2,%s,%d]", open ? "N" : size, beside),
                  arena_printf(&c->arena, "%%v: ?, %%y: ? = TopK(%%x, %%k) {axis = 1, largest = %d}", largest)),
         &o);
     cr_assert(m);
     cr_expect(k == 0 || strstr(t.s, text), "%s", t.s); /* of none, nothing is computed */
     text_free(&t);
-    struct eval_arg args[2] = {{.data = (void *)x, .nd = 3, .dims = {2, n, 3}}};
+    struct eval_arg args[2] = {{.data = (void *)x, .nd = 3, .dims = {2, n, beside}}};
     struct eval_result e =
         loop_eval(m, m->entry, args, (int64_t[]){open ? n : 0}, &(struct eval_options){.poison = true});
     cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
@@ -295,7 +295,7 @@ Test(algorithm, sorted_runs_of_several_nodes) {
     cr_expect(strstr(t.s, "\ntopk_f32: text") && !strstr(t.s, "many"), "%s", t.s);
     text_free(&t);
 }
-static void take_the_same_elements(const char *row, const char *text) {
+static void take_the_same_elements(const char *row, const char *text, int beside) {
     static const int64_t sizes[][2] = {{1, 1}, {5, 0},    {7, 3},    {64, 64},  {65, 65},   {128, 5},
                                        {8, 8}, {129, 70}, {200, 64}, {257, 65}, {300, 299}, {515, 130}};
     float x[2 * 515 * 3];
@@ -303,20 +303,21 @@ static void take_the_same_elements(const char *row, const char *text) {
         int64_t n = sizes[s / 8][0], k = sizes[s / 8][1];
         bool open = s & 2 && n <= 128;
         unsigned seed = (unsigned)s;
-        for (int64_t i = 0; i < 2 * n * 3; i++) { /* few values, so many equal ones */
+        for (int64_t i = 0; i < 2 * n * beside; i++) { /* few values, so many equal ones */
             seed = seed * 1664525u + 1013904223u;
             x[i] = seed >> 28 ? (float)(seed >> 26) : NAN;
         }
-        const char *target = s & 4 ? "cuda" : "c99";
-        int64_t *got = places_of(row, text, target, open, n, k, s & 1, x),
-                *want = places_of(NULL, "topk_f32", target, open, n, k, s & 1, x);
-        for (int64_t i = 0; i < 2 * k * 3; i++)
+        const char *target = !(s & 4) ? "c99" : beside == 1 ? "x86-avx2" : "cuda";
+        int64_t *got = places_of(row, text, target, open, n, k, s & 1, beside, x),
+                *want = places_of(NULL, "topk_f32", target, open, n, k, s & 1, beside, x);
+        for (int64_t i = 0; i < 2 * k * beside; i++)
             cr_expect_eq(got[i], want[i], "%d of %d for %s: place %d", (int)k, (int)n, target, (int)i);
         free(got), free(want);
     }
 }
-Test(algorithm, sorted_runs_take_the_same_elements) { take_the_same_elements("sorted-runs", "topk_runs_f32"); }
-Test(algorithm, a_heap_takes_the_same_elements) { take_the_same_elements("heap", "topk_heap_f32"); }
+Test(algorithm, sorted_runs_take_the_same_elements) { take_the_same_elements("sorted-runs", "topk_runs_f32", 3); }
+Test(algorithm, a_heap_takes_the_same_elements) { take_the_same_elements("heap", "topk_heap_f32", 3); }
+Test(algorithm, skipping_takes_the_same_elements) { take_the_same_elements("skipping", "topk_skip_f32", 1); }
 
 /* ---- running sums of columns, side by side: the same bits */
 static float *running(const char *target, const char *op, const char *attributes, const int64_t *dims, bool open,
