@@ -76,7 +76,8 @@ static bool check_lane(void *env, expr e) {
 static bool is_read_in_lanes(struct plan *u, const struct stmt *s) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *reader = u->k->stages.v[i];
-        int axis = reader == u->k->out ? lane_axis(u) : reader->u.stage.naxes - 1;
+        bool as_out = transforms(reader) == transforms(u->k->out);
+        int axis = as_out ? lane_axis(u) : reader->u.stage.naxes - 1;
         struct lane_use q = {u, s->u.stage.buf, reader->u.stage.axes[axis], false};
         if (!x_visit_with(reader->u.stage.value, XF_LOAD, check_lane, &q)) return false;
     }
