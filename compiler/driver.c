@@ -34,6 +34,7 @@ static bool simplify_pass(struct compilation *u) {
     return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g);
 }
 static bool transposes_pass(struct compilation *u) { return graph_transposes(u->g) && graph_dce(u->g); }
+static bool few_bits_pass(struct compilation *u) { return graph_few_bits(u->g) && graph_dce(u->g); }
 static bool integers_pass(struct compilation *u) { return graph_integers(u->g) && graph_dce(u->g); }
 static bool constants_pass(struct compilation *u) { return graph_fold_constants(u->g) && graph_dce(u->g); }
 static bool affine_pass(struct compilation *u) { return graph_fold_affine(u->g) && graph_dce(u->g); }
@@ -137,6 +138,8 @@ const struct pass_row pass_rows[] = {
     {"infer", LEVEL_GRAPH, true, "find types, shapes and symbolically known contents; expand functions; fold constants",
      .run = infer_pass},
     {"integers", LEVEL_GRAPH, false, "compute products of quantized operands in integers", .run = integers_pass},
+    {"few-bits", LEVEL_GRAPH, false, "keep weights of few bits as they are where they are multiplied",
+     .run = few_bits_pass},
     {"constants", LEVEL_GRAPH, true, "compute what is left of nodes of constants", .run = constants_pass},
     {"simplify", LEVEL_GRAPH, false, "apply the algebraic rules (`gcc2nn list-rules`)", .run = simplify_pass},
     {"transposes", LEVEL_GRAPH, false, "move transposes to where they cancel, or to the edge of the graph",

@@ -6,6 +6,7 @@ const struct graph_pass graph_passes[] = {
     {"sort", "order the nodes so that definitions come before uses", graph_sort},
     {"infer", "find all types, fold what is known, replace operators by their expansions", graph_infer},
     {"integers", "compute products of quantized operands in integers", graph_integers},
+    {"few-bits", "keep weights of few bits as they are where they are multiplied", graph_few_bits},
     {"constants", "compute what inference left of nodes of constants", graph_fold_constants},
     {"dce", "remove nodes whose results nobody uses", graph_dce},
     {"cse", "make one node of equal ones", graph_cse},

@@ -11,6 +11,8 @@ bool graph_declared(struct graph *g);
 /* Products between DequantizeLinear and QuantizeLinear become operators over integers; bounded as docs/numbers.md says.
  * integers.c */
 bool graph_integers(struct graph *g);
+/* Weights of fewer than 8 bits are unpacked where they are multiplied. few_bits.c */
+bool graph_few_bits(struct graph *g);
 /* Nodes of constants that inference left become constants (OP_DEQUANTIZES). infer.c */
 bool graph_fold_constants(struct graph *g);
 /* Nodes whose results nobody uses go. dce.c */

@@ -90,9 +90,14 @@ struct op_integers {
     const char *domain, *name; /* NULL: there is none */
     enum op_quantized ins[Q_Y_ZERO + 1];
 };
+struct op_in_blocks {
+    const char *domain, *name; /* NULL: there is none */
+};
 struct op_in_integers {
     int (*scaled_axis)(const struct node *n); /* of w, whose slices may have a scale each; -1: none */
     struct op_integers quantized, plain;      /* whose result is quantised; whose result is floats */
+    /* Of floats by weights of few bits, in blocks: x, packed weights, scales, zero points, nothing, bias. */
+    struct op_in_blocks blocks;
 };
 
 /* RANDOM: gives another result every time; never folded, never merged with an equal node.

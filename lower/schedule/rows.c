@@ -229,10 +229,11 @@ static double cycles_of_parts(const struct rows *q, const struct row_stage *st, 
 static int parts_for(const struct rows *q, const struct row_stage *st, int64_t n) {
     int64_t lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
     if (n < lanes) return n < 0 ? (int)(most / 2 * lanes) : 0;
-    int64_t parts = n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : lanes;
-    for (int64_t fewer = parts / 2; fewer >= lanes; fewer /= 2)
-        if (cycles_of_parts(q, st, n, fewer) < 0.9 * cycles_of_parts(q, st, n, parts)) parts = fewer;
-    return (int)parts;
+    int64_t vectors = n >= 4 * most * lanes ? most : n >= most * lanes ? most / 2 : 1;
+    for (int64_t fewer = vectors / 2; fewer; fewer /= 2)
+        if (cycles_of_parts(q, st, n, fewer * lanes) < 0.9 * cycles_of_parts(q, st, n, vectors * lanes))
+            vectors = fewer;
+    return (int)(vectors * lanes);
 }
 static void choose_lanes(struct rows *q, struct row_stage *st) {
     const struct stmt *s = st->s;

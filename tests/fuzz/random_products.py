@@ -107,7 +107,27 @@ class Products(Maker):
         q, how = self.quantise(x)
         return self.add("DequantizeLinear", [q] + how)
 
+    def few_bits(self, shape, axis):
+        """Of four bits, with a scale for each block, for each column, or one; axis: of the columns."""
+        t, blocks = self.r.choice([TensorProto.INT4, TensorProto.UINT4]), self.r.choice([0, 16, 32])
+        low = -8 if t == TensorProto.INT4 else 0
+        if blocks and shape[1 - axis] % blocks:
+            raise Impossible
+        scales = [n if k == axis else n // blocks for k, n in enumerate(shape)] if blocks else self.r.choice([[], [shape[axis]]])
+
+        def packed(dims):
+            name = self.name("w")
+            self.inits.append(helper.make_tensor(name, t, dims, self.n.integers(low, low + 16, dims).flatten()))
+            self.values[name] = (list(dims), np.dtype(np.int8))
+            return name
+        w = [packed(shape), self.const(self.numbers(scales, np.float32) * np.float32(0.01))]
+        if self.r.random() < 0.5:
+            w.append(packed(scales))
+        return self.add("DequantizeLinear", w, axis=1 - axis if blocks else axis, **({"block_size": blocks} if blocks else {}))
+
     def weights(self, shape, axis):
+        if not self.quantised and len(shape) == 2 and self.kind == np.float32 and self.opset >= 21 and self.r.random() < 0.4:
+            return self.few_bits(shape, axis)
         if not self.quantised:
             return self.const(self.numbers(shape, self.kind) * self.kind(0.1))
         kind, per = self.r.choice([np.int8, np.int8, np.uint8]), self.r.random() < 0.5

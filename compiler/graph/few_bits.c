@@ -1,0 +1,136 @@
+/* Weights of fewer than 8 bits stay as small as they are where they are multiplied: a MatMul or Gemm by a
+ * DequantizeLinear of constants becomes the operator that its row names (ir/graph/op.h), which unpacks each weight as
+ * it uses it. Folded, they would be floats of eight times the size. To the same bits: cells are moved, and those of
+ * signed types and their zero points get 8 (or 2) more. After `integers`, which takes such weights where the data is
+ * quantised, too. */
+#include "compiler/graph/passes.h"
+#include "compiler/graph/rules.h"
+#include "ir/graph/op.h"
+
+/* The weights as the product reads them: columns[n] of so many rows[k], whatever way they lie. */
+struct weights {
+    const struct tensor *cells, *scales, *zeros; /* zeros NULL: 0 */
+    int64_t n, k, block;                         /* of k: so many cells share a scale */
+    bool turned;                                 /* they lie as [n, k] */
+    bool along_k, along_n;                       /* scales differ so */
+    int bits, shift;                             /* what is added to a cell, so that none is below 0 */
+};
+static const struct tensor *constant(const struct value *v) { return v ? v->init : NULL; }
+static bool is_small(enum dtype t) { return t == I4 || t == U4 || t == I2 || t == U2; }
+/* The largest power of two that divides n, up to `most`. */
+static int64_t power_in(int64_t n, int64_t most) {
+    int64_t p = 1;
+    while (n % (2 * p) == 0 && 2 * p <= most) p *= 2;
+    return p;
+}
+/* Where scales stand: one for all, one for each column, or for each block of rows. */
+static bool find_scales(const struct node *dq, struct weights *w) {
+    enum { LEAST = 16, MOST = 128 }; /* of a block that is made of columns with one scale */
+    int64_t block = node_int(dq, "block_size"), axis = node_int(dq, "axis"), k_axis = w->turned;
+    const struct tensor *s = w->scales;
+    if (axis < 0) axis += 2;
+    w->block = power_in(w->k, MOST);
+    if (block) {
+        w->along_k = w->along_n = true, w->block = block;
+        bool power = block >= LEAST && !(block & (block - 1));
+        return s->rank == 2 && axis == k_axis && power && w->k % block == 0;
+    }
+    w->along_n = tensor_count(s) != 1;
+    return s->rank < 2 && w->block >= LEAST && (!w->along_n || axis != k_axis);
+}
+static bool find_weights(const struct value *v, bool turned, struct weights *w) {
+    int perm[32];
+    const struct node *dq = v ? v->def : NULL;
+    *w = (struct weights){.turned = turned};
+    if (dq && dq->ins.n == 1 && v->type.rank == 2 && node_perm(dq, perm) && perm[0] == 1)
+        w->turned = !turned, v = dq->ins.v[0], dq = v->def;
+    if (!dq || !dq->op || !(dq->op->flags & OP_DEQUANTIZES) || v->type.dtype != F32 || v->uses.n != 1) return false;
+    w->cells = constant(node_in(dq, 0)), w->scales = constant(node_in(dq, 1)), w->zeros = constant(node_in(dq, 2));
+    if (!w->cells || !w->scales || w->scales->type != F32 || w->cells->rank != 2 || !is_small(w->cells->type))
+        return false;
+    if (node_in(dq, 2) && (!w->zeros || w->zeros->rank != w->scales->rank)) return false;
+    w->n = w->cells->dims[!w->turned], w->k = w->cells->dims[w->turned];
+    w->bits = dtype_bits(w->cells->type), w->shift = dtype_is_signed(w->cells->type) ? 1 << (w->bits - 1) : 0;
+    return w->n > 0 && w->k > 0 && find_scales(dq, w);
+}
+
+/* ---- the operands of the operator */
+/* Where cell [n,k] of a tensor of the weights' axes lies, of which it may lack some. */
+static int64_t place(const struct weights *w, int64_t n, int64_t k, int64_t columns, int64_t rows) {
+    return w->turned ? n * rows + k : k * columns + n;
+}
+static int64_t place_of_scale(const struct weights *w, int64_t n, int64_t block) {
+    return w->along_k ? place(w, n, block, w->n, w->k / w->block) : w->along_n ? n : 0;
+}
+/* Ors the value into its byte: the first of a byte in the lowest bits. */
+static void put_bits(struct tensor *t, int64_t row, int64_t bytes, int64_t at, int bits, int64_t v) {
+    int per_byte = 8 / bits;
+    int64_t byte = row * bytes + at / per_byte;
+    tensor_set_i(t, byte, tensor_i(t, byte) | v << at % per_byte * bits);
+}
+static struct value *packed_cells(struct graph *g, const struct weights *w) {
+    int64_t bytes = w->k * w->bits / 8, blocks = w->k / w->block;
+    struct tensor *t = tensor_new(&g->ctx->arena, U8, (int64_t[]){w->n, blocks, bytes / blocks}, 3);
+    for (int64_t n = 0; n < w->n; n++)
+        for (int64_t k = 0; k < w->k; k++)
+            put_bits(t, n, bytes, k, w->bits, tensor_i(w->cells, place(w, n, k, w->n, w->k)) + w->shift);
+    return graph_const(g, w->cells->name ? w->cells->name : "weights", t);
+}
+static struct value *scales(struct graph *g, const struct weights *w) {
+    int64_t blocks = w->k / w->block;
+    struct tensor *t = tensor_new(&g->ctx->arena, F32, (int64_t[]){w->n, blocks}, 2);
+    for (int64_t n = 0; n < w->n; n++)
+        for (int64_t b = 0; b < blocks; b++)
+            tensor_set_f(t, n * blocks + b, tensor_f(w->scales, place_of_scale(w, n, b)));
+    return graph_const(g, "scales", t);
+}
+/* NULL: the middle, which the operator takes without any. */
+static struct value *packed_zeros(struct graph *g, const struct weights *w) {
+    int64_t blocks = w->k / w->block, per_byte = 8 / w->bits, bytes = (blocks + per_byte - 1) / per_byte;
+    if (!w->zeros && w->shift) return NULL;
+    struct tensor *t = tensor_new(&g->ctx->arena, U8, (int64_t[]){w->n, bytes}, 2);
+    for (int64_t n = 0; n < w->n; n++)
+        for (int64_t b = 0; b < blocks; b++) {
+            int64_t zero = w->zeros ? tensor_i(w->zeros, place_of_scale(w, n, b)) : 0;
+            put_bits(t, n, bytes, b, w->bits, zero + w->shift);
+        }
+    return graph_const(g, "zeros", t);
+}
+
+/* ---- rewriting */
+static bool is_one(const struct node *n, const char *name) {
+    const struct attr *a = node_attr(n, name);
+    return !a || a->u.f == 1.0f;
+}
+/* Operand 2, if there is one, has a value for each column. */
+static bool fits_bias(const struct node *n, const struct weights *w) {
+    const struct value *v = node_in(n, 2);
+    int64_t columns;
+    return !v || (v->type.rank == 1 && x_is_int(v->type.dims[0], &columns) && columns == w->n && is_one(n, "beta"));
+}
+static void set_int(struct node *n, const char *name, int64_t v) { node_set_attr(n, rule_attr_int(name, v)); }
+static void keep_few_bits(void *env, struct node *n) {
+    struct graph *g = env;
+    const struct op_in_integers *row = n->op ? n->op->integers : NULL;
+    struct weights w;
+    if (!row || !row->blocks.name || n->outs.v[0]->type.dtype != F32) return;
+    if (!find_weights(node_in(n, 1), row->scaled_axis(n) == 0, &w) || !fits_bias(n, &w)) return;
+    if (node_int(n, "transA") || !is_one(n, "alpha") || row->scaled_axis(n) < 0) return;
+    struct value *ins[] = {n->ins.v[0], packed_cells(g, &w), scales(g, &w), packed_zeros(g, &w), NULL, node_in(n, 2)};
+    int count = 6;
+    while (!ins[count - 1]) count--;
+    struct node *made = node_new(n->in, n, row->blocks.domain, row->blocks.name, ins, count, 1);
+    struct value *y = made->outs.v[0], *old = n->outs.v[0];
+    made->origin = n->origin;
+    set_int(made, "K", w.k), set_int(made, "N", w.n), set_int(made, "bits", w.bits),
+        set_int(made, "block_size", w.block);
+    y->type = old->type, y->name = old->name;
+    value_replace(old, y);
+    trace_because(g, NULL, "weights of few bits stay so");
+    trace_into(g, n->origin);
+    node_remove(n);
+}
+bool graph_few_bits(struct graph *g) {
+    each_node(g->top, keep_few_bits, g);
+    return true;
+}
