@@ -3,7 +3,6 @@
  * contraction_steps.c. The choices and their reasons are in docs/schedules.md. See tiling.h. */
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,19 +123,16 @@ static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
         }
     }
 }
-/* The tile whose multiply-adds take the fewest cycles, then, of those that take as many and of its blocks, the one that
- * takes the fewest with what the memory adds: that is known too roughly to choose between others. Who saves next to
- * nothing does not come before what was listed earlier, which is simpler. */
-static bool is_better(const struct tiling *g, const struct tiling *than) {
-    bool same = g->mr == than->mr && g->nr == than->nr;
-    bool as_many = same || fabs(g->step - than->step) <= 0.005 * than->step;
-    return as_many ? g->cycles < 0.995 * than->cycles : g->step < than->step;
-}
+/* The tile whose multiply-adds take the fewest cycles, then the blocks that take the fewest with what the memory adds:
+ * that is known too roughly to choose between tiles. Who saves next to nothing does not come before what was listed
+ * earlier, which is simpler. */
 static void best_first(struct family *f) {
     struct tiling *v = f->tilings.v, best;
     int at = 0;
-    for (int k = 1; k < f->tilings.n; k++)
-        if (is_better(&v[k], &v[at])) at = k;
+    for (int k = 1; k < f->tilings.n; k++) {
+        bool same = v[k].mr == v[at].mr && v[k].nr == v[at].nr;
+        if (same ? v[k].cycles < v[at].cycles * 0.995 : v[k].step < v[at].step * 0.995) at = k;
+    }
     best = v[at];
     memmove(v + 1, v, (size_t)at * sizeof *v);
     v[0] = best;
