@@ -10,7 +10,7 @@ static double cost_of_tile(const struct machine *m, const struct operation *sum,
     mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0; /* few rows take as long as a tile's */
     double products = (double)(mr * nr) / sum->starts + (double)nr * made, loads = (double)(mr + nr) / load->starts;
     products += (double)(mr * micro->row + nr * micro->vector) / load->starts;
-    return most(most(products, sum->latency), loads) + 0.02 * (double)(mr + nr);
+    return most(most(products, sum->latency), loads) + 0.04 * (double)(mr + nr) / sum->starts;
 }
 double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
                     int64_t rows, int64_t mr, int64_t nr) {

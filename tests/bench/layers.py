@@ -195,7 +195,7 @@ def bench(made, args):
         ours.open(data)
         ours.run()
         error = models.difference(want, ours.outputs())
-        ratio, told = models.compared(*models.by_turns([ours.run, models.OnnxRuntime(path, {}, data).run], args), "ONNX Runtime")
+        ratio, told = models.compared(*models.by_turns([ours.run, models.OnnxRuntime(path, data, 1).run], args), "ONNX Runtime")
     return ratio, told + ("" if error <= 1e-3 else f", outputs differ by {error:.1e} WRONG")
 
 
