@@ -221,7 +221,7 @@ def by_turns(runs, args):
     """The seconds of each of the functions, which are what they return, run by turns. Threads of one spin for a moment
     after its run, which another's would have to share their CPUs with: they get that moment, and each its own again."""
     def settle(one):
-        time.sleep(0.01)
+        time.sleep(0.1)
         one()
     took = [[] for _ in runs]
     end = time.monotonic() + args.seconds
