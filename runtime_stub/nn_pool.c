@@ -1,5 +1,6 @@
-/* See nn_pool.h. Part k of a loop is thread k's, so the same iterations run on the same thread each time. A thread
- * that waits looks for a moment whether there is news, since the next loop is near in a run, then sleeps. */
+/* See nn_pool.h. Part k of a loop is thread k's, so the same iterations run on the same thread each time; but what a
+ * thread has not begun, since the system runs something else in its place, the one that gave the loop does itself. A
+ * thread that waits looks for a moment whether there is news, since the next loop is near in a run, then sleeps. */
 #include "nn_pool.h"
 #include <string.h>
 
@@ -18,6 +19,16 @@ static void run_part(nn_part *part, const void *shared, ptrdiff_t n, int number,
     part(shared, begin, begin + each + (number < more));
 }
 
+/* With the lock: the first of these parts that nobody has begun, which the caller begins; 0: there is none. */
+static int take_part(nn_pool *p, uint64_t of) {
+    int k = 1;
+    of &= p->open;
+    if (!of) return 0;
+    while (!(of >> k & 1)) k++;
+    p->open &= ~(UINT64_C(1) << k);
+    return k;
+}
+
 /* ---- the threads that wait for loops */
 static void wait_for_loop(nn_pool *p, unsigned seen) { /* returns with the lock */
     for (int k = 0; k < SPINS && __atomic_load_n(&p->loops, __ATOMIC_ACQUIRE) == seen; k++) pause_cpu();
@@ -30,14 +41,14 @@ static void *work_for_pool(void *worker) {
     unsigned seen = 0;
     for (;;) {
         wait_for_loop(p, seen);
-        const int stop = p->stop, parts = p->parts;
+        const int stop = p->stop, parts = p->parts, mine = take_part(p, UINT64_C(1) << w->number) > 0;
         nn_part *const part = p->part;
         const void *const shared = p->shared;
         const ptrdiff_t n = p->n;
         seen = p->loops;
         pthread_mutex_unlock(&p->lock);
         if (stop) return NULL;
-        if (w->number >= parts) continue;
+        if (!mine) continue;
         run_part(part, shared, n, w->number, parts);
         if (__atomic_sub_fetch(&p->left, 1, __ATOMIC_ACQ_REL) == 0) {
             pthread_mutex_lock(&p->lock); /* who gave the loop may be about to sleep */
@@ -48,6 +59,16 @@ static void *work_for_pool(void *worker) {
 }
 
 /* ---- the thread that gives a loop */
+static void run_open_parts(nn_pool *p, ptrdiff_t n, nn_part *part, const void *shared, int parts) {
+    for (;;) {
+        pthread_mutex_lock(&p->lock);
+        const int k = take_part(p, ~UINT64_C(0));
+        pthread_mutex_unlock(&p->lock);
+        if (!k) return;
+        run_part(part, shared, n, k, parts);
+        __atomic_sub_fetch(&p->left, 1, __ATOMIC_ACQ_REL);
+    }
+}
 static void wait_for_parts(nn_pool *p) {
     for (int k = 0; k < SPINS; k++, pause_cpu())
         if (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) == 0) return;
@@ -64,11 +85,13 @@ static void share_out(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part
     }
     pthread_mutex_lock(&p->lock);
     p->part = part, p->shared = shared, p->n = n, p->parts = parts;
+    p->open = (~UINT64_C(0) >> (64 - parts)) & ~UINT64_C(1); /* part 0 is this thread's */
     __atomic_store_n(&p->left, parts - 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->loops, p->loops + 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&p->begin);
     pthread_mutex_unlock(&p->lock);
     run_part(part, shared, n, 0, parts);
+    run_open_parts(p, n, part, shared, parts);
     wait_for_parts(p);
     pthread_mutex_unlock(&p->busy);
 }

@@ -11,6 +11,7 @@
 #define NN_POOL_H
 #include "nn_threads.h"
 #include <pthread.h>
+#include <stdint.h>
 
 #define nn_pool_start nn1_pool_start
 #define nn_pool_stop  nn1_pool_stop
@@ -19,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { NN_POOL_MOST = 64 }; /* threads */
+enum { NN_POOL_MOST = 64 }; /* threads, which the bits of `open` stand for */
 
 typedef struct nn_pool nn_pool;
 struct nn_worker {
@@ -34,6 +35,7 @@ struct nn_pool {
     pthread_cond_t begin, done;
     unsigned loops; /* given so far */
     int parts, left, stop;
+    uint64_t open; /* parts of the present loop that nobody has begun, as bits */
     nn_part *part; /* of the present loop */
     const void *shared;
     ptrdiff_t n;
