@@ -261,14 +261,20 @@ struct worth {
 };
 static bool count_op(void *env, expr e) {
     struct worth *w = env;
+    bool index = e->type == IDX || e->op == X_IDXVAL || (e->op == X_CAST && e->arg[0]->op == X_IDXVAL);
     w->divides |= e->op == X_DIV && dtype_is_float(e->type);
-    w->ops += e->type != IDX && e->op != X_CONST && e->op != X_LOAD;
+    w->ops += !index && e->op != X_CONST && e->op != X_LOAD;
     return true;
 }
-bool costs_much(expr e) {
-    enum { MUCH = 8 };
+static struct worth worth_of(expr e) {
     struct worth w = {0};
     x_visit(e, count_op, &w);
+    return w;
+}
+int operations_of(expr e) { return worth_of(e).ops; }
+bool costs_much(expr e) {
+    enum { MUCH = 8 };
+    struct worth w = worth_of(e);
     return x_has(e, XF_CALL | XF_TOIDX) || (w.divides && w.ops >= MUCH);
 }
 

@@ -76,6 +76,7 @@ bool operand_uses(struct ctx *c, expr load, const struct var *v); /* in an index
 int64_t next_divisor(int64_t n, int64_t d);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */
 int stage_loops(const struct stmt *s);     /* axes and reduced variables of more than one turn */
+int operations_of(expr e);                 /* on values: neither loads nor indices */
 bool costs_much(expr e);                   /* functions, places that are read from data, what takes as long as these */
 /* So many cells, where times are predicted: see x_typical. */
 double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t open);

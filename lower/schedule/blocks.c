@@ -136,19 +136,11 @@ int64_t rows_that_collide(struct plan *u, const struct tiling *g) {
     }
     return rows;
 }
-static bool count_operation(void *env, expr e) {
-    int *n = env;
-    bool index = e->type == IDX || e->op == X_IDXVAL || (e->op == X_CAST && e->arg[0]->op == X_IDXVAL);
-    *n += !index && e->op != X_LOAD && e->op != X_CONST;
-    return true;
-}
 /* Cycles until a vector of the operand is what is multiplied, of what lies in memory: conversions, or all operations
  * that it is computed by. Instructions take it as it lies; integers are summed as they are. */
 static double cycles_to_make(struct plan *u, const struct tiling *g) {
     enum dtype t = g->vec->u.buf->type;
-    int operations = 0;
-    if (g->computed) x_visit(u->k->b.value, count_operation, &operations);
-    if (g->computed) return operations / (g->op.starts + 1); /* some units do no multiply-adds */
+    if (g->computed) return operations_of(u->k->b.value) / (g->op.starts + 1); /* some units do no multiply-adds */
     bool as_it_is = g->micro->instr || (!dtype_is_float(g->op.type) && t == I8);
     const struct operation *converts = as_it_is ? NULL : machine_op(u->m, X_CAST, t);
     return converts ? 1 / converts->starts : 0;
