@@ -13,6 +13,7 @@ import json
 import math
 import os
 import platform
+import re
 import sys
 
 import models
@@ -43,6 +44,13 @@ def measure(name, way, args):
     return models.bench(f"{name}:{sizes}" if sizes else name, args, None if sizes or not data else data[0])
 
 
+def told_why(e):
+    """The line that refuses, without the folder of the model."""
+    lines = str(e).strip().splitlines() or [type(e).__name__]
+    line = next((text for text in reversed(lines) if "[E" in text), lines[-1])
+    return re.sub(r"\S*/(?=[^/\s]+/model\.onnx)", "", line)[:300]
+
+
 def measured(args):
     """{model: {way: result}}; those that cannot be run say why."""
     found = {}
@@ -59,7 +67,7 @@ def measured(args):
                 result = measure(name, way, args)
                 print(models.told(result), flush=True)
             except (Exception, SystemExit) as e:     # whatever a model or a peer stumbles over
-                result = {"why": (str(e).strip().splitlines() or [type(e).__name__])[-1][:200]}
+                result = {"why": told_why(e)}
                 print(f"{name} {way}: not measured: {result['why']}", flush=True)
             found.setdefault(name, {})[way] = result
             if args.measure:
