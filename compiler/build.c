@@ -1,6 +1,7 @@
 /* Processes and compilations. See build.h. */
 #include "compiler/build.h"
 #include "compiler/commands.h"
+#include "compiler/driver.h"
 #include "ir/base/cleanup.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,15 +22,10 @@ struct process {
     double deadline;
 };
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What a child writes goes to files without names, so that nobody has to read while it runs. */
 static bool process_start(struct process *p, const char *const *argv, const char *folder, int seconds) {
-    *p = (struct process){.pid = -1, .out = tmpfile(), .err = tmpfile(), .deadline = seconds ? now() + seconds : 0};
+    *p = (struct process){
+        .pid = -1, .out = tmpfile(), .err = tmpfile(), .deadline = seconds ? seconds_now() + seconds : 0};
     if (!p->out || !p->err) return false;
     fflush(NULL);
     cleanup_hold();
@@ -62,7 +58,7 @@ static void read_all(FILE *f, struct text *t) {
 /* true: the process has ended, *o is filled. */
 static bool process_poll(struct process *p, struct outcome *o) {
     int status = 0;
-    bool late = p->deadline > 0 && now() > p->deadline;
+    bool late = p->deadline > 0 && seconds_now() > p->deadline;
     if (late) kill(-p->pid, SIGKILL);
     pid_t r = waitpid(p->pid, &status, late ? 0 : WNOHANG);
     if (r == 0 || (r < 0 && errno == EINTR)) return false;

@@ -62,7 +62,7 @@ struct harness {
  * times[] gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the model said). */
 bool harness_run(const struct harness *h, struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup,
                  double *times);
-int harness_by_time(const void *a, const void *b); /* the order of times, for qsort */
+int harness_by_time(const void *a, const void *b); /* the order of times, or of other doubles, for qsort */
 /* A tensor from a file as harness_run exchanges them with the program: <k> of the inputs is in<k>.nnt in the folder,
  * format in templates/project/run_main.c. NULL: a diagnostic was recorded. */
 struct tensor *harness_tensor(const struct harness *h, const char *path);

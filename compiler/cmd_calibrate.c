@@ -98,10 +98,6 @@ static bool measure(struct calibration *q, const struct number_row *n, double mi
     outcome_free(&o);
     return ok;
 }
-static int by_size(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 /* Units start whole numbers of operations in a cycle, or one in a whole number of cycles: within 5 % of that the rest
  * is noise. Three digits are known at best. */
 static double rounded(const struct number_row *n, double v) {
@@ -130,7 +126,7 @@ static bool measure_all(struct calibration *q) {
     progress_end();
     for (int k = 0; k < n; k++) {
         const struct number_row *row = &machine_numbers[k];
-        qsort(v[k], ROUNDS, sizeof **v, by_size);
+        qsort(v[k], ROUNDS, sizeof **v, harness_by_time);
         double middle = v[k][ROUNDS / 2];
         if (!machine_number(q->target->machine, row, &own)) continue;
         q->kept[k] = middle == 0;

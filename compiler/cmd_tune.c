@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RUNS = 20, SECONDS = 600 };
@@ -49,12 +48,6 @@ struct round {
     struct session s; /* first: what the dump gets is the session */
     struct tuning *q;
 };
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* What an earlier run has measured: the file that is about to be written. false: a diagnostic. */
 static bool read_given(struct tuning *q, struct session *s) {
     struct mapped_file f;
@@ -302,10 +295,10 @@ static int points_left(const struct tuning *q) {
 /* All points once, then what is taken without records again, and at last the fastest of each. */
 static int tune(struct tuning *q) {
     int status = EXIT_OK, budget = q->o->budget ? q->o->budget : SECONDS, left;
-    q->start = now();
+    q->start = seconds_now();
     if (!play_round(q, the_first, &status)) return status;
-    double round = now() - q->start;
-    while ((left = points_left(q)) > 0 && now() - q->start + 3 * round <= budget) {
+    double round = seconds_now() - q->start;
+    while ((left = points_left(q)) > 0 && seconds_now() - q->start + 3 * round <= budget) {
         progress("tune: round %d of at most %d", q->rounds + 1, q->rounds + left + 2);
         if (!play_round(q, next_trial, &status) || !write_records(q)) return status ? status : EXIT_ENV;
     }
@@ -317,8 +310,7 @@ static int tune(struct tuning *q) {
 }
 int cmd_tune(const struct options *o) {
     struct arena a = {0};
-    const char *path = o->args.v[0], *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path,
-               *dot = strrchr(base, '.');
+    const char *base = path_last(o->args.v[0]), *dot = strrchr(base, '.');
     size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
     struct tuning q = {.o = o, .a = &a};
     q.file = o->out ? o->out : arena_printf(&a, "%.*s.choices", (int)n, base);

@@ -194,7 +194,7 @@ static void dump(const struct compilation *u, const struct pass_row *p) {
     else graph_print(&t, u->g);
     put_dump(u, p->name, &t);
 }
-static double seconds(void) {
+double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -208,13 +208,13 @@ static bool verify(const struct compilation *u, const struct pass_row *p) {
     return p->level == LEVEL_LOOP ? loop_verify(u->m, p->name) : graph_verify(u->g, p->name);
 }
 bool run_pass(struct compilation *u, const struct pass_row *p) {
-    double t0 = seconds();
+    double t0 = seconds_now();
     progress("%s: %s", p->name, p->doc);
     if (u->g) trace_pass(u->g, p->name);
     if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict, u->o->threads});
     bool ok = (p->change || p->run(u)) && !u->c->diags.errors; /* a warning may be one */
     progress_end();
-    if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
+    if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds_now() - t0) * 1e3);
     return ok && verify(u, p);
 }
 bool run_change_passes(struct module *m, const struct printing *o, bool verify_each) {

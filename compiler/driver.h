@@ -68,6 +68,7 @@ bool run_pass(struct compilation *u, const struct pass_row *p);
 bool read_lower_options(struct compilation *u, struct lower_options *lo);
 /* The rows that make of a module what is printed, for modules that did not come down the pipeline. */
 bool run_change_passes(struct module *m, const struct printing *o, bool verify_each);
+double seconds_now(void); /* of a clock that only goes forward */
 /* Runs the pipeline. false: diagnostics say why. */
 bool compile_model(struct compilation *u);
 #endif

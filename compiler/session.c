@@ -58,7 +58,7 @@ static enum weights_mode weights_mode(const char *name) {
     if (!name || !strcmp(name, "auto")) return WEIGHTS_AUTO;
     return !strcmp(name, "array") ? WEIGHTS_C : !strcmp(name, "incbin") ? WEIGHTS_INCBIN : WEIGHTS_FILE;
 }
-static const char *last_part(const char *path) {
+const char *path_last(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -147,7 +147,7 @@ static bool passes_exist(struct session *s) {
 }
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
-    const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
+    const char *path = o->args.v[0], *name = path_last(path), *dot = strrchr(name, '.');
     s->c->diags.file = path;
     options_diags(o, &s->c->diags);
     take_options(s);

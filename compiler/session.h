@@ -34,6 +34,8 @@ const struct target *target_named(struct ctx *c, const char *name);
 /* session_targets.c: FIRST[+NEXT]...: several of one kind of machine; NEXT may leave out what it shares with FIRST:
  * x86-64+avx2+avx512. Fills s->targets. false: a diagnostic was recorded. */
 bool session_targets(struct session *s, const char *words);
+/* What stands behind the last slash. */
+const char *path_last(const char *path);
 /* A new folder for what is built, removed with what is in it by cleanup_now(*noted). NULL: a diagnostic. */
 const char *temporary_folder(struct ctx *c, int *noted);
 /* Are the names that --no-rule gives those of rules? false after a diagnostic. */

@@ -219,16 +219,14 @@ static bool is_by_constants(const struct stmt *s) {
  * inlined, and computed anew along each of them: it gets a kernel, and so does the sum, which may then be a
  * contraction. Or has the run a sum, whose rows are not those of s? Of both together no schedule makes more than plain
  * loops. */
-static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
+static bool sums_again(const struct block *run, const struct stmt *s) {
     bool again = false;
-    if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
     for (const struct stmt *t = run->first; t; t = t->next) {
-        if (t->kind != S_STAGE) return false;
         again |= t->u.stage.op != RED_NONE;
         if (stage_loops(t) >= stage_loops(s)) continue;
         again |= (costs_much(t->u.stage.value) || is_by_constants(s)) && stmt_reads(s, t->u.stage.buf, NULL);
     }
-    return again && !share_rows(c, run, s);
+    return again;
 }
 /* Index k of a load is the axis at the same place from the end, or that of a dim of 1. */
 static bool is_own(expr load, int k, const struct stmt *s) {
@@ -236,8 +234,8 @@ static bool is_own(expr load, int k, const struct stmt *s) {
     if (x_is(load->arg[k], 0) && x_is(load->u.buf->logical[k], 1)) return true;
     return axis >= 0 && load->arg[k]->op == X_VAR && load->arg[k]->u.var == s->u.stage.axes[axis];
 }
-/* Has the run such a sum, and s sums it again, or reads other cells of it than its own? In one kernel there would be
- * plain loops for both, so s gets another, unless they share rows. */
+/* Has the run a sum by constants, and the map `by` reads other cells of it, or of what follows it, than its own? In one
+ * kernel there would be plain loops for both. */
 struct other_cells {
     const struct stmt *by;
     const struct block *run;
@@ -248,20 +246,24 @@ static bool find_other_cells(void *env, expr e) {
     bool summed = false;
     if (e->op != X_LOAD) return true;
     for (const struct stmt *t = q->run->first; t; t = t->next) {
-        summed |= t->u.stage.op == RED_SUM && is_by_constants(t);
+        summed |= is_by_constants(t);
         if (!summed || e->u.buf != t->u.stage.buf) continue;
-        q->found |= q->by->u.stage.op != RED_NONE;
         for (int k = 0; k < e->n - e->has_fill; k++) q->found |= !is_own(e, k, q->by);
     }
     return true;
 }
-static bool goes_on_elsewhere(struct ctx *c, const struct block *run, struct stmt *s) {
+static bool reads_other_cells(const struct block *run, const struct stmt *s) {
     struct other_cells q = {s, run, false};
+    x_visit(s->u.stage.value, find_other_cells, &q);
+    return q.found;
+}
+/* Does s begin a kernel of its own, though the run could take it? What shares rows with the run does not. */
+static bool goes_on_elsewhere(struct ctx *c, const struct block *run, struct stmt *s) {
     if (s->kind != S_STAGE) return false;
     for (const struct stmt *t = run->first; t; t = t->next)
         if (t->kind != S_STAGE) return false;
-    x_visit(s->u.stage.value, find_other_cells, &q);
-    return q.found && !share_rows(c, run, s);
+    bool elsewhere = s->u.stage.op == RED_NONE ? reads_other_cells(run, s) : sums_again(run, s);
+    return elsewhere && !share_rows(c, run, s);
 }
 bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct ctx *c = l->c;
@@ -290,7 +292,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
         next = s->next;
         stmt_remove(s);
         bool kernel = is_kernel_stmt(s);
-        if (kernel ? sums_again(c, &run, s) || goes_on_elsewhere(c, &run, s) : !goes_before(&run, s)) {
+        if (kernel ? goes_on_elsewhere(c, &run, s) : !goes_before(&run, s)) {
             if (next) stmt_insert_before(next, s);
             else block_append(from, s);
             ok = flush_run(l, &run, s, &local, name);

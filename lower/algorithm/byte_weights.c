@@ -17,7 +17,7 @@ enum { GREATEST = 127 }; /* of a rounded weight; the least one is its negative *
 /* ---- channels: the axes of the result that the weights have */
 static bool is_channel(const struct stmt *s, expr index) {
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (index->op == X_VAR && index->u.var == s->u.stage.axes[k]) return true;
+        if (is_var(index, s->u.stage.axes[k])) return true;
     return false;
 }
 /* Each of them is an index of its own, so that all cells of a channel have its index there. */
@@ -132,7 +132,7 @@ void byte_weights_rewrite(const struct algorithm_query *q, const struct algorith
     (void)row;
     for (int d = 0; d < read->n; d++)
         if ((of[d] = is_channel(s, read->arg[d]))) at[n++] = read->arg[d];
-    round_weights(c, q->given(q->env, read->u.buf), of, &r);
+    round_weights(c, given_cells(q, read->u.buf), of, &r);
     const char *name = read->u.buf->name;
     struct buf *cells = constant_buf(c, q->entry, name, r.cells),
                *scales = constant_buf(c, q->entry, internf(c->names, "%s_scale", name), r.scales),

@@ -22,10 +22,7 @@ struct phases {
 static bool at_zero(struct ctx *c, expr e, const struct var *v, int64_t *value) {
     return x_is_int(x_subst1(c, e, v, x_int(c, 0)), value);
 }
-static bool equal(struct ctx *c, expr a, expr b) {
-    int64_t less;
-    return x_is_int(x_sub(c, a, b), &less) && less == 0;
-}
+static bool equal(struct ctx *c, expr a, expr b) { return x_is(x_sub(c, a, b), 0); }
 /* Index x of the operand and w of the weights are those of the text above, for the result's g and the tap r. */
 static bool phase_axis(struct ctx *c, expr x, expr w, const struct var *g, const struct var *r, struct phases *p) {
     int d = p->dims;

@@ -6,6 +6,10 @@
 /* Products of f32: rows by columns of sums that long. */
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
 static inline bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
+/* The cells of a constant as the model has them, as far as it is asked. */
+static inline const struct tensor *given_cells(const struct algorithm_query *q, const struct buf *b) {
+    return q->given ? q->given(q->env, b) : b->data;
+}
 /* Cells of the constant that is multiplied; 0: none is. */
 double rows_weights(const struct algorithm_query *q);
 /* What is computed of one byte (tables.c). */

@@ -145,7 +145,7 @@ struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked,
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
         if (!calls_text(q, s, "topk")) continue;
         struct sizes_of_topk n = sizes_of(q, s);
-        double direct = at_once(&n, n.rows, inserting(n.n, n.k)), heap = at_once(&n, n.rows, heaping(n.n, n.k));
+        double direct = told(&n), heap = at_once(&n, n.rows, heaping(n.n, n.k));
         if (!asked && heap > 0.9 * direct) continue; /* it is more code */
         if (rewrites) s->u.call.callee = algorithm_text(q, s, "topk_heap");
         saved.places++, saved.cycles += direct - heap;

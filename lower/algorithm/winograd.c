@@ -286,7 +286,7 @@ static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
-    const struct tensor *of = k->row->whole ? k->whole.w : k->q->given ? k->q->given(k->q->env, b) : b->data;
+    const struct tensor *of = k->row->whole ? k->whole.w : given_cells(k->q, b);
     int64_t out = of->dims[0], in = of->dims[1], all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims);
     int64_t dims[4] = {k->w.cells, k->w.cells};
     dims[k->dims] = in, dims[k->dims + 1] = out;

@@ -43,7 +43,7 @@ static double root(const struct fourier *f, int64_t k, int64_t of, int quarters,
     bool minus = false;
     if (angle > all / 2) angle = all - angle;
     if (angle > all / 4) angle = all / 2 - angle, minus = true;
-    double part = 6.28318530717958647692 / (double)all;
+    double part = TURN / (double)all;
     double v = angle <= of ? cos((double)angle * part) : sin((double)(2 * of - angle) * part);
     return minus ? -v : v;
 }

@@ -3,6 +3,8 @@
 #define NN_LOWER_OPS_FOURIER_H
 #include "lower/ops/ops.h"
 
+#define TURN 6.28318530717958647692 /* radians */
+
 struct fourier {
     int64_t n, bins;    /* length; how many of the results are wanted */
     int complex, parts; /* 1: operands are real, and of results the real part is wanted; else 2 */

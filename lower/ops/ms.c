@@ -2,30 +2,11 @@
 #include "lower/ops/ms.h"
 #include <string.h>
 
-struct node *ms_node(const char *domain, const char *op_type, const V *ins, int nins, int nouts) {
-    struct node *n = n_node_in(domain, op_type, ins, nins, nouts);
-    for (const struct op_attr *row = n->op->attrs; row && row->name; row++) {
-        const struct attr *given = node_attr(def_node(), row->name);
-        if (given) node_set_attr(n, *given);
-    }
-    return n;
-}
 V ms_alike(const char *op_type, const V *ins, int nins) {
-    struct node *n = ms_node("", op_type, ins, nins, 1);
+    struct node *n = n_with_attrs("", op_type, ins, nins, 1);
     if (!n->op->expand) def_infer(n->in->graph, n);
     return n->outs.v[0];
 }
-static V channel_moved(V v, bool to_front) {
-    int64_t perm[32];
-    int r = v->type.rank;
-    if (r < 3 || r > 32) return fail(E_RANK, "an operand has rank %d, without spatial axes", r), v;
-    for (int k = 1; k < r; k++) perm[k] = to_front ? k - 1 : k + 1;
-    perm[0] = 0;
-    perm[to_front ? 1 : r - 1] = to_front ? r - 1 : 1;
-    return n_transpose(v, perm, r);
-}
-V ms_channels_first(V v) { return channel_moved(v, true); }
-V ms_channels_last(V v) { return channel_moved(v, false); }
 V ms_reshaped(V v, const int64_t *dims, int n) { return N_OP("Reshape", v, n_const_i64(dims, n)); }
 V ms_joined(const V *parts, int n, int axis) { return n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", axis))); }
 V ms_sliced(V v, int axis, int64_t from, int64_t to) {

@@ -4,13 +4,8 @@
 #define NN_LOWER_OPS_MS_H
 #include "lower/ops/ops.h"
 
-/* A node in the place of the one that is expanded, with the attributes of that one that its own operator knows. */
-struct node *ms_node(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
-/* The same, of ai.onnx, with one result, which has a type at once. */
+/* n_with_attrs, of ai.onnx, with one result, which has a type at once. */
 V ms_alike(const char *op_type, const V *ins, int nins);
-/* [n, c, spatial...] of [n, spatial..., c], and back. */
-V ms_channels_first(V v);
-V ms_channels_last(V v);
 /* v as a tensor of these dims, where 0 keeps the one of v and -1 is what is left. */
 V ms_reshaped(V v, const int64_t *dims, int n);
 V ms_joined(const V *parts, int n, int axis); /* Concat */

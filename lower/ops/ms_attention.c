@@ -127,7 +127,7 @@ static void exp_attention(void) {
 static void exp_qattention(void) {
     V ins[] = {gin(0), gin(1), gin(3), gin(4), gin(6), gin(7), gin(2)};
     if (!plain_cache()) return;
-    struct node *y = ms_node("com.microsoft", "MatMulIntegerToFloat", ins, 7, 1);
+    struct node *y = n_with_attrs("com.microsoft", "MatMulIntegerToFloat", ins, 7, 1);
     if (def_infer(y->in->graph, y)) attention_of(gin(0), y->outs.v[0], gin(5), gin(8), NULL);
 }
 

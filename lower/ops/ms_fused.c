@@ -10,7 +10,7 @@ static void exp_same(void) {
     V ins[16];
     int n = n_in() < 16 ? n_in() : 16;
     for (int k = 0; k < n; k++) ins[k] = gin(k);
-    give_all(ms_node("", def_node()->op_type, ins, n, n_out()));
+    give_all(n_with_attrs("", def_node()->op_type, ins, n, n_out()));
 }
 static void exp_identity(void) { gout(0, N_OP("Identity", gin(0))); }
 
@@ -22,7 +22,7 @@ static void exp_biassplitgelu(void) {
 }
 static void exp_biasdropout(void) {
     V ins[] = {N_OP("Add", gin(0), gin(1)), gin(3), gin(4)};
-    struct node *d = ms_node("", "Dropout", ins, gin(4) ? 3 : gin(3) ? 2 : 1, wants(1) ? 2 : 1);
+    struct node *d = n_with_attrs("", "Dropout", ins, gin(4) ? 3 : gin(3) ? 2 : 1, wants(1) ? 2 : 1);
     struct node *sum = gin(2) ? n_node("Add", (const V[]){d->outs.v[0], gin(2)}, 2, 1) : d;
     gout(0, sum->outs.v[0]);
     if (wants(1)) gout(1, d->outs.v[1]);
@@ -33,7 +33,7 @@ static void exp_biassoftmax(void) {
 }
 static void exp_gemmfastgelu(void) {
     V y[] = {N_OP("MatMul", gin(0), gin(1)), gin(2)};
-    gout(0, ms_node("com.microsoft", "FastGelu", y, gin(2) ? 2 : 1, 1)->outs.v[0]);
+    gout(0, n_with_attrs("com.microsoft", "FastGelu", y, gin(2) ? 2 : 1, 1)->outs.v[0]);
 }
 static void exp_gatedadd(void) { gout(0, N_OP("Add", gin(0), N_OP("Mul", gin(1), gin(2)))); }
 
@@ -42,7 +42,7 @@ static void group_norm(V x) {
     bool last = int_attr("channels_last") != 0, silu = int_attr("activation") == 1;
     if (fail_if(int_attr("activation") < 0 || int_attr("activation") > 1, E_ATTR, "\"activation\" must be 0 or 1"))
         return;
-    V ins[] = {last ? ms_channels_first(x) : x, gin(1), gin(2)};
+    V ins[] = {last ? n_channels_first(x) : x, gin(1), gin(2)};
     struct attr a[] = {attr_int("num_groups", int_attr("groups")), attr_float("epsilon", float_attr("epsilon"))};
     for (int k = 1; k < 3; k++) ins[k] = n_cast(ins[k], ins[0]->type.dtype);
     struct node *norm = n_node_in("", "GroupNormalization", ins, 3, 1);
@@ -50,7 +50,7 @@ static void group_norm(V x) {
     V y = norm->outs.v[0];
     y->type = ins[0]->type; /* it is expanded, too: nobody else says so by now */
     if (silu) y = N_OP("Mul", y, N_OP("Sigmoid", y));
-    gout(0, last ? ms_channels_last(y) : y);
+    gout(0, last ? n_channels_last(y) : y);
 }
 static void exp_groupnorm(void) { group_norm(gin(0)); }
 static void exp_skipgroupnorm(void) {
@@ -139,7 +139,7 @@ static void exp_unique(void) {
 static void exp_embedding(void) { gout(0, N_OP("Gather", gin(0), gin(1))); }
 static void exp_convtransposepads(void) {
     V ins[] = {gin(0), gin(1), gin(3)};
-    struct node *n = ms_node("", "ConvTranspose", ins, gin(3) ? 3 : 2, 1);
+    struct node *n = n_with_attrs("", "ConvTranspose", ins, gin(3) ? 3 : 2, 1);
     if (gin(2)) {
         const struct tensor *pads = gin(2)->init;
         int64_t v[16];

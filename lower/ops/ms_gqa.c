@@ -81,7 +81,7 @@ static void op_cache(void) {
 }
 static V cached(V past, V fresh, V used, V total, int64_t heads) {
     V ins[] = {past, fresh, used, total};
-    struct node *n = ms_node("gcc2nn", "KeyValueCache", ins, 4, 1);
+    struct node *n = n_with_attrs("gcc2nn", "KeyValueCache", ins, 4, 1);
     node_set_attr(n, attr_int("heads", heads));
     def_infer(n->in->graph, n);
     return n->outs.v[0];

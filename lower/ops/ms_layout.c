@@ -8,9 +8,9 @@ static void channels_last(const char *domain, const char *op, unsigned moved) {
     enum { MANY = 9 };
     V ins[MANY];
     int n = n_in() < MANY ? n_in() : MANY;
-    for (int k = 0; k < n; k++) ins[k] = gin(k) && moved >> k & 1 ? ms_channels_first(gin(k)) : gin(k);
-    struct node *y = ms_node(domain, op, ins, n, 1);
-    if (def_infer(y->in->graph, y)) gout(0, moved ? ms_channels_last(y->outs.v[0]) : y->outs.v[0]);
+    for (int k = 0; k < n; k++) ins[k] = gin(k) && moved >> k & 1 ? n_channels_first(gin(k)) : gin(k);
+    struct node *y = n_with_attrs(domain, op, ins, n, 1);
+    if (def_infer(y->in->graph, y)) gout(0, moved ? n_channels_last(y->outs.v[0]) : y->outs.v[0]);
 }
 static void exp_conv(void) { channels_last("", "Conv", 1); }
 static void exp_fusedconv(void) { channels_last("com.microsoft", "FusedConv", 1 | 8); }

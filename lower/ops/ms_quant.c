@@ -81,9 +81,9 @@ static void exp_qlinearleakyrelu(void) {
 static void exp_qlinearaveragepool(void) {
     bool last = int_attr("channels_last");
     V x = dequantised(0);
-    if (last) x = ms_channels_first(x);
+    if (last) x = n_channels_first(x);
     x = ms_alike("AveragePool", &x, 1);
-    out_quantised(last ? ms_channels_last(x) : x, gin(3), gin(4));
+    out_quantised(last ? n_channels_last(x) : x, gin(3), gin(4));
 }
 static void exp_qlinearreducemean(void) {
     const int64_t *over;
@@ -122,7 +122,7 @@ static void exp_dynamicquantizematmul(void) {
     V a = gin(0), ins[7] = {NULL, gin(1), NULL, gin(2), NULL, gin(3), gin(4)};
     struct node *q = n_node("DynamicQuantizeLinear", &a, 1, 3);
     ins[0] = q->outs.v[0], ins[2] = q->outs.v[1], ins[4] = q->outs.v[2];
-    gout(0, ms_node("com.microsoft", "MatMulIntegerToFloat", ins, 7, 1)->outs.v[0]);
+    gout(0, n_with_attrs("com.microsoft", "MatMulIntegerToFloat", ins, 7, 1)->outs.v[0]);
 }
 /* The sum of bytes: ReduceSum in 32 bits. */
 static void exp_reducesuminteger(void) {

@@ -278,10 +278,7 @@ static void exp_groupnorm(void) {
     int n = 3;
     if (x->type.rank > 2) parts[n++] = N_OP("Slice", dims, N_INTS(2), N_INTS(INT32_MAX));
     V ins[] = {N_OP("Reshape", x, n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", 0)))), gin(1), gin(2)};
-    struct node *g = n_node_in("gcc2nn", "GroupNormalization", ins, 3, 1);
-    for (const struct op_attr *row = a_grouped; row->name; row++)
-        if (node_attr(def_node(), row->name)) node_set_attr(g, *node_attr(def_node(), row->name));
-    gout(0, N_OP("Reshape", n_inferred(g), dims));
+    gout(0, N_OP("Reshape", n_inferred(n_with_attrs("gcc2nn", "GroupNormalization", ins, 3, 1)), dims));
 }
 static void op_groupnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;

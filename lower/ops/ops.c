@@ -55,7 +55,7 @@ E ceil_div(E a, E b) { return div_(sub(add(a, b), idx(1)), b); }
 bool const_int(E e, int64_t *v) { return x_is_int(e, v); }
 int64_t index_most(E e) {
     int64_t lo, hi;
-    x_bounds(def_node()->in->graph->ctx, e, &lo, &hi);
+    x_bounds(up_ctx(def_node()), e, &lo, &hi);
     return hi;
 }
 
@@ -190,6 +190,27 @@ void out_reshaped(int k, T x, X dims) {
     X i = axes(dims);
     out(k, dtype(x), i, at_reshaped(x, i, dims));
 }
+
+/* ---- expansions */
+struct node *n_with_attrs(const char *domain, const char *op_type, const V *ins, int nins, int nouts) {
+    struct node *n = n_node_in(domain, op_type, ins, nins, nouts);
+    for (const struct op_attr *row = n->op->attrs; row && row->name; row++) {
+        const struct attr *given = node_attr(def_node(), row->name);
+        if (given) node_set_attr(n, *given);
+    }
+    return n;
+}
+static V channel_moved(V v, bool to_front) {
+    int64_t perm[32];
+    int r = v->type.rank;
+    if (r < 3 || r > 32) return fail(E_RANK, "an operand has rank %d, without spatial axes", r), v;
+    for (int k = 1; k < r; k++) perm[k] = to_front ? k - 1 : k + 1;
+    perm[0] = 0;
+    perm[to_front ? 1 : r - 1] = to_front ? r - 1 : 1;
+    return n_transpose(v, perm, r);
+}
+V n_channels_first(V v) { return channel_moved(v, true); }
+V n_channels_last(V v) { return channel_moved(v, false); }
 
 /* ---- upgrades */
 struct ctx *up_ctx(struct node *n) {

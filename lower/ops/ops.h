@@ -115,6 +115,12 @@ E at_reshaped(T x, X i, X dims);
 /* y, a result or scratch of the given dims, as a copy of x in another shape. */
 T reshaped(const char *name, T x, X dims);
 void out_reshaped(int k, T x, X dims);
+/* For expansions: a node in the place of the one that is expanded, with the attributes of that one that its own
+ * operator knows. */
+struct node *n_with_attrs(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
+/* [n, c, spatial...] of [n, spatial..., c], and back. */
+V n_channels_first(V v);
+V n_channels_last(V v);
 /* v as Cast converts it to t, in ops with an attribute "saturate". */
 E converted(enum dtype t, E v);
 /* rint(v) + zero (NULL: none), saturated to t, which is at most 32 bits wide. */

@@ -252,7 +252,7 @@ static E cubic_weight(E t, double a) { /* |t| <= 2, as ONNX Runtime writes it */
 }
 static E weight_of(const struct resize *z, const struct resized *a, E p, E tap) {
     if (z->mode == LINEAR) {
-        E q = max_(min_(p, f32(sub(a->in, idx(1)))), num(0)), w = sub(q, floor_(q));
+        E w = sub(p, floor_(p));
         return sel(eq(tap, idx(0)), sub(typed(F32, 1), w), w);
     }
     bool exclude = int_attr("exclude_outside");
@@ -268,9 +268,9 @@ static E weight_of(const struct resize *z, const struct resized *a, E p, E tap) 
 static int taps_of(const struct resize *z) { return z->mode == LINEAR ? 2 : 4; }
 static void tap_tables(const struct resize *z, struct resized *a, enum dtype vt) {
     X i = axes_named(list2(idx(taps_of(z)), a->out), "tap o");
-    E p = coordinate(z, a, i.v[1]), tap = i.v[0], low = floor_(p);
-    if (z->mode == LINEAR) low = floor_(max_(min_(p, f32(sub(a->in, idx(1)))), num(0)));
-    E c = add(low, cast(F32, val(z->mode == LINEAR ? tap : sub(tap, idx(1)))));
+    E p = coordinate(z, a, i.v[1]), tap = i.v[0];
+    if (z->mode == LINEAR) p = max_(min_(p, f32(sub(a->in, idx(1)))), num(0)); /* between two cells, or at the last */
+    E c = add(floor_(p), cast(F32, val(z->mode == LINEAR ? tap : sub(tap, idx(1)))));
     a->cell = stage("cell", I32, i, cell_value(a, c));
     a->weight = stage("weight", vt, i, cast(vt, weight_of(z, a, p, tap)));
 }

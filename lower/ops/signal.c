@@ -3,8 +3,6 @@
 #include "lower/ops/fourier.h"
 #include <math.h>
 
-static const double TURN = 6.28318530717958647692;
-
 /* cos and sin of k/n of a turn, for k < n. Angles are computed in f64, so that the table has no error of its own. */
 struct turn {
     T cosine, sine;

@@ -186,31 +186,18 @@ static bool channels_last_pay(V x, const E *taken, int n) {
     for (int k = 0; k < n; k++) taps = mul(taps, taken[k]);
     return !const_int(cells, &have) || !const_int(taps, &take) || take >= have;
 }
-static V channel_moved(V x, bool to_last) {
-    E dims[32];
-    int64_t perm[32];
-    int r = gdims(x, dims);
-    for (int k = 0; k < r; k++) perm[k] = k;
-    for (int k = 1; k < r; k++) perm[k] = to_last ? k % (r - 1) + 1 : k == 1 ? r - 1 : k - 1;
-    return n_transpose(x, perm, r);
-}
 /* The operator of the same name over plain images, or over those with channels last. */
-static void expand_layouts(const char *name, bool last, const struct attr *attrs, int nattrs) {
-    V ins[] = {gin(0), gin(1), gin(2)};
-    struct attr all[16];
-    if (last) ins[0] = channel_moved(ins[0], true);
-    for (int k = 0; k < nattrs; k++) all[k] = attrs[k];
-    all[nattrs++] = attr_int("channels_last", last);
-    struct node *n = n_private(name, ins, n_in(), 1, all, nattrs);
-    gout(0, last ? channel_moved(n->outs.v[0], false) : n->outs.v[0]);
+static void expand_layouts(const char *name, bool last) {
+    V ins[] = {last ? n_channels_last(gin(0)) : gin(0), gin(1), gin(2)};
+    struct node *n = n_with_attrs("gcc2nn", name, ins, n_in(), 1);
+    node_set_attr(n, attr_int("channels_last", last));
+    V y = n_inferred(n);
+    if (y) gout(0, last ? n_channels_first(y) : y);
 }
 static void exp_gridsample(void) {
     E dims[32];
     int r = gdims(gin(1), dims);
-    bool last = r > 2 && channels_last_pay(gin(0), dims + 1, r - 2);
-    expand_layouts("GridSample", last,
-                   ATTRS(attr_int("align_corners", int_attr("align_corners")), attr_str("mode", str_attr("mode")),
-                         attr_str("padding_mode", str_attr("padding_mode"))));
+    expand_layouts("GridSample", r > 2 && channels_last_pay(gin(0), dims + 1, r - 2));
 }
 
 /* ---- DeformConv, over two axes: each kernel element reads at its place plus an offset, bilinearly */
@@ -342,12 +329,7 @@ static void op_roialign(void) {
 static void exp_roialign(void) {
     E dims[32], taken[] = {idx(1), idx(int_attr("output_height")), idx(int_attr("output_width"))};
     if (gdims(gin(1), dims) > 0) taken[0] = dims[0];
-    expand_layouts("RoiAlign", channels_last_pay(gin(0), taken, 3),
-                   ATTRS(attr_str("coordinate_transformation_mode", str_attr("coordinate_transformation_mode")),
-                         attr_str("mode", str_attr("mode")), attr_int("output_height", int_attr("output_height")),
-                         attr_int("output_width", int_attr("output_width")),
-                         attr_int("sampling_ratio", int_attr("sampling_ratio")),
-                         attr_float("spatial_scale", float_attr("spatial_scale"))));
+    expand_layouts("RoiAlign", channels_last_pay(gin(0), taken, 3));
 }
 static void up_roialign(struct node *n) { /* boxes were not shifted by half a cell */
     struct attr mode = {.name = intern(up_ctx(n)->names, "coordinate_transformation_mode"),

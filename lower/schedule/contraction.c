@@ -79,9 +79,7 @@ struct beside_read {
 };
 static bool is_beside(void *env, expr e) {
     struct beside_read *q = env;
-    bool uses = false;
-    for (int d = 0; e->op == X_LOAD && d < e->n; d++) uses |= x_uses_var(q->c, e->arg[d], q->lane);
-    q->ok &= !uses || dim_of(e, q->lane) >= 0;
+    q->ok &= e->op != X_LOAD || !operand_uses(q->c, e, q->lane) || dim_of(e, q->lane) >= 0;
     return q->ok;
 }
 /* All constants that the operand is computed of can be packed along v, or hold for all lanes. */
@@ -258,7 +256,7 @@ static void choose_order(struct plan *u, struct tiling *g) {
     if (inner >= 0) g->order[g->norder++] = inner;
 }
 const char *choose_axes(struct plan *u, struct tiling *g, bool other) {
-    g->computed = is_computed(u->k);
+    g->computed = !is_plain(&u->k->b); /* no_contraction has refused all other changes */
     g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
     if (!choose_lane(u, g, other))
         return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";

@@ -108,13 +108,9 @@ static void add_tile_rows(struct plan *u, const struct tiling *g, struct word_li
         if (k != g->lane) add_loop(&u->s, to, tile_loop(u, g, k));
 }
 static void staged_loops(struct plan *u, const struct tiling *g, bool rows) {
-    struct layout_dims dims = {0};
     struct word_list order = {0};
     if (rows && g->piece == 1) step_reorder(&u->s, LOOPS(role.panel_cell, role.tile_row));
-    for (int k = 0; k < naxes_of(g); k++)
-        if (k != g->lane) add_dim(&u->s, &dims, dim_whole(k));
-    add_dim(&u->s, &dims, dim_whole(g->lane));
-    step_layout(&u->s, role.tile, dims);
+    plan_innermost(u, role.tile, naxes_of(g), g->lane);
     add_tile_rows(u, g, &order);
     add_loop(&u->s, &order, tile_loop(u, g, g->lane));
     step_reorder(&u->s, order);

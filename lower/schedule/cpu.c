@@ -120,6 +120,22 @@ void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block)
     add_dim(&u->s, &dims, dim_mod(dim, block));
     step_layout(&u->s, buf, dims);
 }
+void plan_innermost(struct plan *u, const char *buf, int n, int dim) {
+    struct layout_dims dims = {0};
+    for (int d = 0; d < n; d++)
+        if (d != dim) add_dim(&u->s, &dims, dim_whole(d));
+    add_dim(&u->s, &dims, dim_whole(dim));
+    step_layout(&u->s, buf, dims);
+}
+bool few_terms(const struct stmt *sum) {
+    enum { FEW = 25 };
+    int64_t n = 1;
+    for (int k = 0; k < sum->u.stage.nred; k++) {
+        int64_t terms = const_extent(sum->u.stage.red[k]);
+        n = terms > 0 ? sat_mul(n, terms) : INT64_MAX;
+    }
+    return n <= FEW;
+}
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides) {
     int lanes = lanes_of(u);
     bool full = const_extent(out->u.stage.axes[1]) % lanes == 0;

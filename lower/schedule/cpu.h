@@ -21,6 +21,10 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
 /* Dim `dim` of n in blocks, their cells innermost. */
 void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block);
+/* Dim `dim` of n behind all others, so that its cells are neighbours. */
+void plan_innermost(struct plan *u, const char *buf, int n, int dim);
+/* Few enough terms of a sum, in a number that is known, to write all of them out. */
+bool few_terms(const struct stmt *sum);
 /* For a blocked result: what constants hold for each channel is blocked as well. besides: one that has its layout. */
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides);
 /* Where channels do not fill their last block, the loop acc (may be NULL) and out's run over all of it. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STAGES = 128, MOST_TAPS = 25 };
+enum { MAX_STAGES = 128 };
 struct row_stage {
     struct stmt *s;
     const char *name;            /* of its buffer, for steps */
@@ -375,15 +375,8 @@ struct along {
 /* The cells of a constant that belong to the lanes are put side by side (the channels of a convolution's weights). */
 static bool lay_constant(void *env, expr e) {
     struct along *f = env;
-    struct layout_dims dims = {0};
-    int at = -1;
-    if (e->op != X_LOAD || !is_constant(e->u.buf)) return true;
-    for (int d = 0; d < e->u.buf->nlogical; d++)
-        if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == f->st->lane) at = d;
-        else add_dim(&f->q->u->s, &dims, dim_whole(d));
-    if (at < 0 || at == e->u.buf->nlogical - 1) return true;
-    add_dim(&f->q->u->s, &dims, dim_whole(at));
-    step_layout(&f->q->u->s, e->u.buf->base, dims);
+    int at = e->op == X_LOAD && is_constant(e->u.buf) ? dim_of(e, f->st->lane) : -1;
+    if (at >= 0 && at != e->u.buf->nlogical - 1) plan_innermost(f->q->u, e->u.buf->base, e->u.buf->nlogical, at);
     return true;
 }
 /* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
@@ -427,31 +420,19 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     }
     step_kind(&q->u->s, LK_VECTOR, LOOPS(lane));
 }
-/* Terms of a sum that are written out. */
-static double taps_of(const struct stmt *s) {
-    double n = 1;
-    for (int k = 0; k < s->u.stage.nred; k++)
-        n *= const_extent(s->u.stage.red[k]) < 0 ? INFINITY : (double)const_extent(s->u.stage.red[k]);
-    return n;
-}
 /* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
 static void vector_rows(struct rows *q, const struct row_stage *st) {
     const struct stmt *s = st->s;
-    struct layout_dims dims = {0};
     struct word_list order = {0};
-    int d = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++) {
-        if (s->u.stage.axes[k] == st->lane) d = k;
-        else add_dim(&q->u->s, &dims, dim_whole(k));
-    }
-    add_dim(&q->u->s, &dims, dim_whole(d));
-    step_layout(&q->u->s, st->name, dims);
+    int lane = 0;
+    while (s->u.stage.axes[lane] != st->lane) lane++;
+    plan_innermost(q->u, st->name, s->u.stage.naxes, lane);
     reduced_outside(q, st, st->name, &order);
     struct word_list taps = order;
     axes_inside(q, st, st->name, &order);
     add_loop(&q->u->s, &order, loop(q, st->name, st->lane));
     step_reorder(&q->u->s, order);
-    if (taps.n && taps_of(s) <= MOST_TAPS) step_kind(&q->u->s, LK_UNROLL, taps);
+    if (taps.n && few_terms(s)) step_kind(&q->u->s, LK_UNROLL, taps);
     step_kind(&q->u->s, LK_VECTOR, LOOPS(loop(q, st->name, st->lane)));
 }
 static void vectorise(struct rows *q, const struct row_stage *st) {

@@ -29,26 +29,17 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
 static void window_order(struct plan *u, const struct stmt *red, const char *acc) {
     int n = red->u.stage.naxes, r = red->u.stage.nred;
     const char *channel = loop_in(u, acc, red->u.stage.axes[1]->name);
-    struct layout_dims dims = {0};
     struct word_list taps = {0}, rows = {0}, order = {0}, unrolled = {0};
-    int64_t ntaps = 1;
-    for (int k = 0; k < r; k++) {
-        ntaps *= const_extent(red->u.stage.red[k]) > 0 ? const_extent(red->u.stage.red[k]) : 1000;
-        add_loop(&u->s, &taps, loop_in(u, acc, red->u.stage.red[k]->name));
-    }
-    for (int k = 0; k < n; k++) {
-        if (k == 1) continue;
-        add_dim(&u->s, &dims, dim_whole(k));
-        add_loop(&u->s, &rows, loop_in(u, acc, red->u.stage.axes[k]->name));
-    }
-    add_dim(&u->s, &dims, dim_whole(1));
-    step_layout(&u->s, acc, dims);
+    for (int k = 0; k < r; k++) add_loop(&u->s, &taps, loop_in(u, acc, red->u.stage.red[k]->name));
+    for (int k = 0; k < n; k++)
+        if (k != 1) add_loop(&u->s, &rows, loop_in(u, acc, red->u.stage.axes[k]->name));
+    plan_innermost(u, acc, n, 1);
     add_loops(&u->s, &order, taps);
     add_loops(&u->s, &order, rows);
     add_loop(&u->s, &order, channel);
     step_reorder(&u->s, order);
     if (n > 2) add_loop(&u->s, &unrolled, role.tile_row);
-    if (ntaps <= 25) add_loops(&u->s, &unrolled, taps);
+    if (few_terms(red)) add_loops(&u->s, &unrolled, taps);
     add_loops(&u->s, &unrolled, rows);
     step_kind(&u->s, LK_UNROLL, unrolled);
     step_kind(&u->s, LK_VECTOR, LOOPS(role.channel, channel));
