@@ -457,9 +457,8 @@ static void unknown_command(const struct options *o, const struct command *comma
 struct words {
     int at, argc;
     char **argv;
-    uint64_t seen; /* options, by their place in the table */
+    bool seen[sizeof option_rows / sizeof *option_rows]; /* options, by their place in the table */
 };
-static_assert(sizeof option_rows / sizeof *option_rows <= 64, "struct words");
 
 /* That of the command, for a name may mean something else in another one; else any, for the message. */
 static const struct option_row *find_option(const char *name, size_t n, char letter, unsigned bit) {
@@ -500,12 +499,12 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
-    uint64_t bit = UINT64_C(1) << (r - option_rows);
-    if (w->seen & bit && r->repeats == ONCE) {
+    bool *seen = &w->seen[r - option_rows];
+    if (*seen && r->repeats == ONCE) {
         text_printf(problem, "option `--%s` is given twice", r->name);
         return false;
     }
-    w->seen |= bit;
+    *seen = true;
     struct text reason = {0};
     bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
     if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
@@ -529,7 +528,7 @@ static bool check_args(const struct options *o, struct text *problem) {
 }
 
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem) {
-    struct words w = {1, argc, argv, 0};
+    struct words w = {1, argc, argv, {0}};
     const char *first = argc > 1 ? argv[1] : "";
     o->command = find_command(commands, first);
     if (o->command) {
@@ -560,7 +559,7 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
 
 bool options_set(struct options *o, const char *name, const char *value, struct text *problem) {
     char *word = arena_printf(o->arena, "--%s%s%s", name, value ? "=" : "", value ? value : "");
-    return parse_option(o, &(struct words){0, 1, &word, 0}, problem);
+    return parse_option(o, &(struct words){0, 1, &word, {0}}, problem);
 }
 
 void options_diags(const struct options *o, struct diags *d) {
