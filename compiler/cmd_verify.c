@@ -43,15 +43,18 @@ static struct tolerance tolerance_of(const struct verification *v, int k) {
     enum dtype t = v->p->outs.v[k].buf->type;
     double step = quant_step(v->s->u.g, k);
     if (o->steps_given && dtype_is_int(t)) step = 1;
-    bool computed = v->s->u.g && k < v->s->u.g->top->results.n && dtype_is_float(t);
-    double usual = computed ? usual_rtol_of_result(v->s->c, v->s->u.g, k) : usual_rtol(t);
+    const struct graph *g = v->s->u.g;
+    bool known = g && k < g->top->results.n, computed = known && dtype_is_float(t) && !step;
+    double usual = computed ? usual_rtol_of_result(g, k) : usual_rtol(t);
     if (dtype_is_float(t)) usual = fmax(usual, usual_rtol(o->precision));
     /* a step of a weight is about as much of the channel's greatest as one of bf16 is of the number itself */
     if (dtype_is_float(t) && o->weights_precision != NONE) usual = fmax(usual, usual_rtol(BF16));
     return (struct tolerance){.rtol = o->rtol_given ? o->rtol : usual,
                               .atol = o->atol,
                               .step = step,
-                              .steps = o->steps_given ? o->steps_given - 1 : 1};
+                              .steps = o->steps_given      ? o->steps_given - 1
+                                       : known && step > 0 ? usual_steps(quant_depth(g, k))
+                                                           : 1};
 }
 static void note(struct verification *v, int k, const struct referee *with, bool same, const struct deviation *found) {
     json_t *o = json_pack("{s:o, s:s, s:b}", "name", json_name(&v->s->c->arena, v->p->outs.v[k].buf->name), "with",
@@ -90,7 +93,7 @@ static void compare_output(struct verification *v, int k, const struct referee *
         printf("output %d, %s: as %s", k, output_name(v, k), with->possessive);
         if (is_exact(v, with)) printf(", bit for bit\n");
         else {
-            steps_text(&found, &steps);
+            steps_text(&found, tolerance_of(v, k).step, &steps);
             printf(", error %.3g (%.3g of the greatest magnitude)%s%s\n", found.absolute, found.relative,
                    steps.n ? "; " : "", steps.n ? steps.s : "");
         }

@@ -77,6 +77,9 @@ double usual_rtol(enum dtype t) {
             if (strcspn(s, " ") == n && !strncmp(s, name, n)) return u->rtol;
     return 0;
 }
+/* docs/numbers.md, N8: roundings that fall on either side are independent, so the root of their number counts. */
+int usual_steps(int times) { return times > 1 ? (int)ceil(sqrt(times)) : 1; }
+double usual_rtol_of_steps(int bits, int times) { return 4 * sqrt(times) / (ldexp(1, bits) - 1); }
 static double value(const struct tensor *t, int64_t i, int which) {
     return dtype_is_complex(t->type) ? part(t, i, which) : tensor_f(t, i);
 }
@@ -92,7 +95,7 @@ static void count_steps(struct deviation *d, double off, double step) {
     double n = step > 0 ? floor(off / step + 0.5) : 0;
     if (n >= 1) d->counted[n < STEPS_COUNTED ? (int)n - 1 : STEPS_COUNTED - 1]++;
 }
-void steps_text(const struct deviation *d, struct text *out) {
+void steps_text(const struct deviation *d, double step, struct text *out) {
     bool any = false;
     for (int k = 0; k < STEPS_COUNTED; k++) {
         if (!d->counted[k]) continue;
@@ -103,6 +106,7 @@ void steps_text(const struct deviation *d, struct text *out) {
                           : "%lld elements differ by %s%d",
                     (long long)d->counted[k], k == STEPS_COUNTED - 1 ? "at least " : "", k + 1);
         if (!any) text_add(out, k ? " steps" : " step");
+        if (!any && step != 1) text_printf(out, " of %.3g", step);
         any = true;
     }
 }
@@ -152,7 +156,7 @@ bool within_tolerance(const struct tensor *got, const struct tensor *want, const
     bool floats = dtype_is_float(want->type) || dtype_is_complex(want->type);
     if ((floats ? floats_within : integers_within)(got, want, t, found, why)) return true;
     struct text steps = {0};
-    if (t->step > 0) steps_text(found, &steps);
+    if (t->step > 0) steps_text(found, t->step, &steps);
     if (steps.n) text_printf(why, "; %s, %d %s allowed", steps.s, t->steps, t->steps == 1 ? "is" : "are");
     text_free(&steps);
     return false;

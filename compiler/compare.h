@@ -21,8 +21,8 @@ struct deviation {
 };
 bool within_tolerance(const struct tensor *got, const struct tensor *want, const struct tolerance *t,
                       struct deviation *found, struct text *why);
-/* "12 elements differ by 1 step, 1 by 2"; "" when none does. */
-void steps_text(const struct deviation *d, struct text *out);
+/* "12 elements differ by 1 step of 0.5, 1 by 2"; "" when none does. */
+void steps_text(const struct deviation *d, double step, struct text *out);
 
 /* What is usual against another implementation of the model, by element type; the rest is exact. */
 struct usual_tolerance {
@@ -31,4 +31,8 @@ struct usual_tolerance {
 };
 extern const struct usual_tolerance usual_tolerances[]; /* types NULL ends */
 double usual_rtol(enum dtype t);
+/* Of floats computed from what was rounded to 2^bits steps, so many times one behind the other. */
+double usual_rtol_of_steps(int bits, int times);
+/* How many steps a value may be off that was rounded to steps so many times one behind the other. */
+int usual_steps(int times);
 #endif

@@ -179,7 +179,10 @@ static void tolerances(void) {
     for (const struct usual_tolerance *u = usual_tolerances; u->types; u++) printf("| %s | %g |\n", u->types, u->rtol);
     fputs("\nIn a model that holds quantizing operators, `step` is 1 for results of integers up to 16 bits, and the "
           "greatest scale for floats that come\nout of a DequantizeLinear, also through nodes that only move elements: "
-          "a sum that lies between two steps is rounded to either by one\nunit in its last place. Elsewhere, and for "
+          "a sum that lies between two steps is rounded to either by one\nunit in its last place. `steps` is 1 behind "
+          "one such operator, and the root of n, rounded up, where n of them stand one behind the other on the "
+          "longest way.\nOther floats behind them may be off by 4 times the root of n, as a part of 2^bits - 1 "
+          "([numbers](numbers.md), N8). Elsewhere, and for "
           "i32, i64 and bool, `step` is 0; with --steps it is 1 for all integers. What `verify` prints says\nhow many "
           "elements are off by how many steps. ONNX Runtime runs quantized models without its optimizations, which "
           "round elsewhere than\nthe model says.\n",

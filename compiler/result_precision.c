@@ -1,5 +1,5 @@
-/* See result_precision.h. Looks from a result of the model upwards: for steps through nodes that only move elements,
- * for types through all. */
+/* See result_precision.h. Looks from a result of the model upwards: for the step itself through nodes that only move
+ * elements, for types, and what rounds to steps, through all. */
 #include "compiler/result_precision.h"
 #include "compiler/compare.h"
 #include "ir/graph/op.h"
@@ -35,10 +35,51 @@ double quant_step(const struct graph *g, int k) {
     return dtype_is_int(t) && dtype_bits(t) <= 16 ? 1 : 0;
 }
 
+/* ---- nodes that round to steps */
+/* Bits of what n rounds to; 0: it does not. Sums of integers are exact. Of an operator that rounds inside, it is bytes.
+ */
+static int rounds_to_bits(const struct graph *g, const struct node *n) {
+    if (!g->quantized || !op_is_quantized(n->op_type) || (n->op && n->op->flags & OP_DEQUANTIZES)) return 0;
+    for (int k = 0; k < n->outs.n; k++) {
+        const struct value *v = n->outs.v[k];
+        if (!v || !dtype_is_int(v->type.dtype)) continue;
+        return dtype_bits(v->type.dtype) <= 16 ? dtype_bits(v->type.dtype) : 0;
+    }
+    return 8;
+}
+struct depths {
+    const struct graph *g;
+    int *of; /* by the number of the node */
+};
+/* Definitions come before uses; a body counts as if it began with the inputs of its node. */
+static void note_depth(void *env, struct node *n) {
+    struct depths *d = env;
+    int deepest = 0;
+    for (int k = 0; k < n->ins.n; k++) {
+        const struct value *v = n->ins.v[k];
+        const struct node *from = !v ? NULL : v->def ? v->def : v->param_of ? v->param_of->owner : NULL;
+        if (from && d->of[from->id] > deepest) deepest = d->of[from->id];
+    }
+    d->of[n->id] = deepest + (rounds_to_bits(d->g, n) > 0);
+    for (struct node *owner = n->in->owner; owner; owner = owner->in->owner)
+        if (d->of[n->id] > d->of[owner->id]) d->of[owner->id] = d->of[n->id];
+}
+int quant_depth(const struct graph *g, int k) {
+    struct arena a = {0};
+    struct depths d = {g, NEWN(&a, int, g->next_node + 1)};
+    const struct value *v = g->top->results.v[k];
+    each_node(g->top, note_depth, &d);
+    int depth = v->def ? d.of[v->def->id] : 0;
+    arena_free(&a);
+    return depth;
+}
+
 /* ---- floats of few bits */
 struct ancestors {
-    struct arena *arena;
+    struct arena arena;
+    const struct graph *g;
     bool *seen; /* by the number of the node */
+    int times;  /* quant_depth of the result */
     VEC(const struct node *) todo;
     double rtol;
 };
@@ -48,10 +89,13 @@ static void meet(struct ancestors *a, const struct value *v) {
     const struct node *n = v->def ? v->def : v->param_of ? v->param_of->owner : NULL;
     if (!n || a->seen[n->id]) return;
     a->seen[n->id] = true;
-    PUSH(a->arena, &a->todo, n);
+    int bits = rounds_to_bits(a->g, n);
+    if (bits) a->rtol = fmax(a->rtol, usual_rtol_of_steps(bits, a->times));
+    PUSH(&a->arena, &a->todo, n);
 }
-double usual_rtol_of_result(struct ctx *c, const struct graph *g, int k) {
-    struct ancestors a = {.arena = &c->arena, .seen = NEWN(&c->arena, bool, g->next_node + 1)};
+double usual_rtol_of_result(const struct graph *g, int k) {
+    struct ancestors a = {.g = g, .times = quant_depth(g, k)};
+    a.seen = NEWN(&a.arena, bool, g->next_node + 1);
     meet(&a, g->top->results.v[k]);
     while (a.todo.n) {
         const struct node *n = a.todo.v[--a.todo.n];
@@ -60,5 +104,6 @@ double usual_rtol_of_result(struct ctx *c, const struct graph *g, int k) {
             for (int r = 0; n->attrs.v[j].kind == AT_REGION && r < n->attrs.v[j].u.region->results.n; r++)
                 meet(&a, n->attrs.v[j].u.region->results.v[r]);
     }
+    arena_free(&a.arena);
     return a.rtol;
 }

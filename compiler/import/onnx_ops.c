@@ -61,16 +61,10 @@ static void upgrade(struct node *n) {
     n->version = opset_newest(n->domain);
 }
 
-/* By the names that ONNX and its quantizers give: QuantizeLinear, DynamicQuantizeMatMul, QLinearAdd, QGemm,
- * ConvInteger. */
-static bool is_quantized(const char *op) {
-    return strstr(op, "uantize") || (op[0] == 'Q' && op[1] >= 'A' && op[1] <= 'Z') || ends_with(op, "Integer");
-}
-
 static void visit(void *env, struct node *n) {
     struct importer *m = env;
     struct diags *d = &m->c->diags;
-    m->g->quantized |= is_quantized(n->op_type);
+    m->g->quantized |= op_is_quantized(n->op_type);
     if (!n->op) {
         note_unknown(m, n);
         return;

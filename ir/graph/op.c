@@ -1,6 +1,7 @@
 /* The registry of ops: rows of all families, sorted by domain and name. Filled at start-up, before the first look-up;
  * both IRs and all passes look ops up here. */
 #include "ir/graph/op.h"
+#include "ir/base/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,10 @@ int64_t node_int(const struct node *n, const char *attr) {
     const struct attr *a = node_attr(n, attr);
     const struct op_attr *row = op_attr_named(n->op, attr);
     return a && a->kind == AT_INT ? a->u.i : row ? row->i : 0;
+}
+bool op_is_quantized(const char *op_type) {
+    return strstr(op_type, "uantize") || (op_type[0] == 'Q' && op_type[1] >= 'A' && op_type[1] <= 'Z') ||
+           ends_with(op_type, "Integer");
 }
 
 int op_count(void) { return rows.n; }

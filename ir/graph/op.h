@@ -147,6 +147,9 @@ struct op {
 const struct op_attr *op_attr_named(const struct op *op, const char *name); /* NULL: it has none */
 /* An attribute of n: as given, else the default of its row. */
 int64_t node_int(const struct node *n, const char *attr);
+/* By the names that ONNX and its quantizers give: QuantizeLinear, DynamicQuantizeMatMul, QLinearAdd, QGemm,
+ * ConvInteger. */
+bool op_is_quantized(const char *op_type);
 
 /* Registry: families are arrays ended by name NULL. */
 void op_register(const struct op *family);
