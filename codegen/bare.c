@@ -20,29 +20,32 @@ struct memory_map {
     bool far_weights, near_heap;
     int64_t weights, heap; /* bytes */
 };
-static struct memory_map memory_map_of(struct program *p, bool weights_file) {
+static struct memory_map memory_map_of(struct program *p) {
     const struct board *b = p->o->target->board;
-    struct memory_map m = {.weights = weights_file ? 0 : p->weights_bytes};
+    struct memory_map m = {.weights = program_weights_file(p) ? 0 : p->weights_bytes};
     m.heap = (p->is_static ? p->arena_bytes : 2 * p->plan->peak) + io_bytes(p) + p->weights_bytes - m.weights;
     m.far_weights = m.weights + CODE_BYTES > b->flash_bytes;
     m.near_heap = p->is_static && m.heap + 2 * STACK_BYTES < b->ram_bytes;
     return m;
 }
-bool bare_fits(struct program *p, bool weights_file) {
+bool bare_fits(struct program *p, enum severity severity) {
     const struct board *b = p->o->target->board;
-    struct memory_map m = memory_map_of(p, weights_file);
+    if (!b) return true;
+    struct memory_map m = memory_map_of(p);
     int64_t more = (m.far_weights ? m.weights : 0) + (m.near_heap ? 0 : m.heap);
     if (more <= b->more_bytes) return true;
-    diag(&p->c->diags, DIAG_ERROR, E_BUDGET,
+    diag(&p->c->diags, severity, E_BUDGET,
          "too large for %s: %lld bytes of weights and %lld of arena, inputs and outputs; it has %lld of flash, %lld of "
          "RAM and %lld outside of the chip",
          b->name, (long long)p->weights_bytes, (long long)(m.heap - p->weights_bytes + m.weights),
          (long long)b->flash_bytes, (long long)b->ram_bytes, (long long)b->more_bytes);
+    diag_help(&p->c->diags, "use a smaller or a quantized model, smaller sizes (--dim) or a larger board%s",
+              severity == DIAG_WARNING ? "; --budget=flash=SIZE,arena=SIZE makes limits of what yours has" : "");
     return false;
 }
-const char *const *bare_values(struct program *p, bool weights_file) {
+const char *const *bare_values(struct program *p) {
     const struct board *b = p->o->target->board;
-    struct memory_map m = memory_map_of(p, weights_file);
+    struct memory_map m = memory_map_of(p);
     const char *const pairs[] = {
         "BOARD",
         b->name,

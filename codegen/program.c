@@ -258,6 +258,7 @@ static void share_memory(struct program *lead) {
         p->has_region = has_region;
     }
 }
+int64_t program_arena(const struct program *p) { return p->is_static ? p->arena_bytes : p->plan->peak; }
 struct program *programs_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o) {
     struct program *lead = program_new(m, plan, o), **all = NEWN(&m->ctx->arena, struct program *, o->nmore + 1);
     all[0] = lead;

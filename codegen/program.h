@@ -17,6 +17,7 @@ struct variant {
     const struct memory_plan *plan;
     const struct target *target;
 };
+struct program;
 struct project_options {
     const char *name; /* of the model; made an identifier */
     const struct target *target;
@@ -33,6 +34,9 @@ struct project_options {
     /* Typical values of the input symbols, for selftest and benchmark; NULL: 1, moved into the symbol's range. */
     int64_t (*reference)(void *env, const struct sym *s);
     void *env;
+    /* Asked when all sizes are known; false, after a diagnostic: nothing is written. NULL: it may be. */
+    bool (*allow)(void *env, struct program *p);
+    void *allow_env;
 };
 
 /* An input or output of the model. */
@@ -117,6 +121,10 @@ bool slot_placed(const struct plan_slot *s);
 /* Is it computed from what the caller passes alone, so that the program knows it before anything runs? */
 bool size_is_input(expr e);
 const struct device_slot *program_extra(const struct program *p, const struct buf *b); /* NULL if none */
+/* Bytes of the arena; at typical sizes where it has no fixed one. */
+int64_t program_arena(const struct program *p);
+/* Are the weights a file that the caller loads? */
+bool program_weights_file(const struct program *p);
 /* Offset of the scratch area in a static plan. */
 int64_t program_peak(const struct program *p);
 

@@ -80,7 +80,7 @@ static bool put_weights(struct writer *q) {
         weights_assembly(p, &t);
         if (!put_file(q, name, &t)) return false;
     }
-    q->w->weights_file = any && p->mode == WEIGHTS_FILE;
+    q->w->weights_file = program_weights_file(p);
     if (any && p->mode != WEIGHTS_C) add_file(q, format(q->c, "%s_weights.bin", p->name));
     else return folder_remove(&q->folder, bin);
     return true;
@@ -158,7 +158,7 @@ static bool put_board(struct writer *q, const char *const *values) {
         if (!put_template(q, format(q->c, "templates/project/bare/%s", sources[k]), sources[k], values)) return false;
         PUSH(&q->c->arena, &q->w->board, sources[k]);
     }
-    return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p, q->w->weights_file));
+    return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p));
 }
 /* How bench is called; a weights file is its third argument. */
 static const char *bench_words(struct writer *q, const char *file) {
@@ -339,8 +339,8 @@ struct project *project_write(const struct module *m, const struct memory_plan *
     q->w->nvcc_flags = format(q->c, "-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
-    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && (!o->depfile || put_depfile(q)) &&
-        put_manifest(q) && !c->diags.errors)
+    if (put_weights(q) && (!o->allow || o->allow(o->allow_env, q->p)) && put_program(q) && put_kernels(q) &&
+        put_templates(q) && (!o->depfile || put_depfile(q)) && put_manifest(q) && !c->diags.errors)
         return folder_commit(&q->folder) ? q->w : NULL;
     folder_abandon(&q->folder);
     return NULL;

@@ -21,9 +21,9 @@ struct project {
 struct project *project_write(const struct module *m, const struct memory_plan *plan, const struct project_options *o,
                               const char *folder);
 /* Placeholders and values of the memory map, for template_text (bare.c); all empty for a target without a board. */
-const char *const *bare_values(struct program *p, bool weights_file);
-/* Do weights, arena, inputs and outputs fit the target's board? false: a diagnostic, E_BUDGET. */
-bool bare_fits(struct program *p, bool weights_file);
+const char *const *bare_values(struct program *p);
+/* Do weights, arena, inputs and outputs fit the target's board, or has it none? false: a diagnostic, E_BUDGET. */
+bool bare_fits(struct program *p, enum severity severity);
 /* The sequences and optionals among the inputs or outputs, as in manifest.json. */
 struct json_t;
 struct json_t *manifest_holders(const struct project *w, const holders *h);

@@ -340,6 +340,7 @@ void weights_strings(struct program *p, struct text *out) {
     }
 }
 int64_t weights_size(const struct program *p) { return p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0; }
+bool program_weights_file(const struct program *p) { return p->mode == WEIGHTS_FILE && weights_size(p) > 0; }
 static bool any_bytes(const struct program *p) { return weights_size(p) > 0; }
 void weights_declaration(struct program *p, struct text *out) {
     if (!any_bytes(p) || p->mode == WEIGHTS_FILE) return;

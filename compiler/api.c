@@ -2,6 +2,7 @@
  * errors that would end the process come back as a status (die_catch). */
 #include "compiler/api.h"
 #include "codegen/weights.h"
+#include "compiler/bench.h"
 #include "ir/base/memory.h"
 #include "lower/ops/ops.h"
 #include <pthread.h>
@@ -105,10 +106,33 @@ static int load(gcc2nn *g, const char *path, const char *none) {
 }
 int gcc2nn_load(gcc2nn *g, const char *path) { return guarded(g, load, path, NULL); }
 
+/* What only a build, or runs, tell of what --budget limits. */
+static bool measure_for_budget(struct session *s) {
+    struct bench b;
+    struct code_size size;
+    if (budget_needs_run(&s->o->limits)) {
+        if (!bench_compiled(&b, s)) return false;
+        s->taken = bench_taken(&b);
+    } else if (budget_needs_build(&s->o->limits)) {
+        if (!session_write(s, NULL) || !session_build(s, format(s->c, "%s_main", s->w->name)) ||
+            !library_size(s->c, s->w, &size))
+            return false;
+        budget_of_code(&s->taken, s->w->program, &size);
+    }
+    return true;
+}
+static bool allow(void *env, struct program *p) {
+    struct session *s = env;
+    budget_of_program(&s->taken, p);
+    bare_fits(p, DIAG_WARNING);
+    return budget_holds(s, p, &s->taken) && !s->c->diags.errors; /* a warning may be one */
+}
 static int write_folder(gcc2nn *g, const char *folder, const char *none) {
     struct session *s = &g->session;
     (void)none;
     if (!gcc2nn_complete(g)) return misused(g, "there is no compiled model to write");
+    if (!measure_for_budget(s)) return diags_status(&s->c->diags);
+    s->project.allow = allow, s->project.allow_env = s;
     folder = folder ? arena_printf(&g->arena, "%s", folder) : arena_printf(&g->arena, "%s_c", s->project.name);
     g->wrote = session_write(s, folder);
     return g->wrote ? GCC2NN_OK : diags_status(&s->c->diags);
@@ -134,24 +158,23 @@ static int kernels_of(const struct program *p) {
 static const char *line(const struct session *s) {
     const struct program *p = s->w->program;
     struct arena *a = &s->c->arena;
-    const char *bytes = p->is_static ? arena_printf(a, "%lld bytes", (long long)p->arena_bytes)
-                                     : arena_printf(a, "%lld bytes%s%s", (long long)p->plan->peak,
-                                                    p->syms.n ? " at " : "", sizes_text(s));
-    return arena_printf(a, "%s: %s, %d kernels, arena %s%s, weights %lld bytes", s->w->folder, program_targets(p),
-                        kernels_of(p), bytes, p->has_region ? " and what sizes found in the run need" : "",
-                        (long long)weights_size(p));
+    const char *at = p->is_static ? "" : format(s->c, "%s%s", p->syms.n ? " at " : "", sizes_text(s));
+    return arena_printf(a, "%s: %s, %d kernels, arena %lld bytes%s%s, weights %lld bytes", s->w->folder,
+                        program_targets(p), kernels_of(p), (long long)program_arena(p), at,
+                        p->has_region ? " and what sizes found in the run need" : "", (long long)weights_size(p));
 }
 static json_t *json(const struct session *s) {
     const struct program *p = s->w->program;
     struct arena *a = &s->c->arena;
     json_t *o = json_pack("{s:o, s:s, s:s, s:i, s:I, s:b, s:b, s:I}", "folder", json_name(a, s->w->folder), "name",
                           p->name, "target", program_targets(p), "kernels", kernels_of(p), "arena_bytes",
-                          (json_int_t)(p->is_static ? p->arena_bytes : p->plan->peak), "arena_is_static", p->is_static,
-                          "region", p->has_region, "weights_bytes", (json_int_t)weights_size(p));
+                          (json_int_t)program_arena(p), "arena_is_static", p->is_static, "region", p->has_region,
+                          "weights_bytes", (json_int_t)weights_size(p));
     json_t *at = json_object();
     for (int y = 0; y < p->syms.n; y++)
         json_object_set_new(at, json_key(a, p->syms.v[y]->name), json_integer(program_reference(p, p->syms.v[y])));
     json_object_set_new(o, "dims", at);
+    if (budget_is_given(&s->o->limits)) json_object_set_new(o, "budget", budget_json(&s->o->limits, &s->taken));
     return o;
 }
 static int summarise(gcc2nn *g, const char *none, const char *nothing) {

@@ -10,11 +10,18 @@ struct bench {
     uint64_t *instructions; /* under an emulator, whose times mean nothing, the fewest first; NULL: on this machine */
     struct code_size size;
     const int64_t *dims;        /* of the symbols */
-    char checksum[17];          /* of the outputs' bytes */
+    struct tensor **outputs;    /* of the last run */
+    char checksum[17];          /* of their bytes */
     struct kernel_rows kernels; /* with --per-kernel */
 };
 /* Compiles, builds and runs the model of a session that is open. false: a diagnostic was recorded. */
 bool bench_run(struct bench *b, struct session *s);
+/* The same of a session whose model is compiled, with sizes for all symbols (session_sizes_given). */
+bool bench_compiled(struct bench *b, struct session *s);
+/* What a run, and the program, take. */
+struct budget bench_taken(const struct bench *b);
+/* What was measured: `model`, `target`, `threads`, `dims`. */
+json_t *bench_identity(const struct bench *b);
 /* Of a run: nanoseconds, or instructions. */
 double bench_median(const struct bench *b);
 #endif

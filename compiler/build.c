@@ -252,7 +252,7 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
                              .seconds = o->seconds ? o->seconds : 600},
                     *b = &build;
     if (!compiler_exists(c, t, b->cc)) return NULL;
-    if (t->board && !bare_fits(w->program, w->weights_file)) return NULL;
+    if (!bare_fits(w->program, DIAG_ERROR)) return NULL;
     choose_device(b);
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
     const char **sources = NEWN(&c->arena, const char *, w->sources.n + length(o->more) + w->board.n + 4);

@@ -1,7 +1,7 @@
 /* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
  * instructions. */
 #include "codegen/weights.h"
-#include "compiler/bench.h"
+#include "compiler/baseline.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,6 @@ static int by_count(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
-static long long arena_bytes(const struct program *p) {
-    return (long long)(p->is_static ? p->arena_bytes : p->plan->peak);
-}
-/* Weights that are part of the program are among its constants. */
-static long long code_bytes(const struct bench *b) {
-    const struct project *w = b->s->w;
-    long long inside = w->weights_file ? 0 : (long long)weights_size(w->program), all = b->size.text + b->size.rodata;
-    return all > inside ? all - inside : all;
-}
 static json_t *dims_json(const struct bench *b) {
     json_t *o = json_object();
     const struct program *p = b->s->w->program;
@@ -29,26 +20,53 @@ static json_t *dims_json(const struct bench *b) {
         json_object_set_new(o, json_key(&b->s->c->arena, p->syms.v[y]->name), json_integer(b->dims[y]));
     return o;
 }
-static void print_times(const struct bench *b, double least, double median, double p99) {
+json_t *bench_identity(const struct bench *b) {
     const struct program *p = b->s->w->program;
-    json_t *o =
-        json_pack("{s:s, s:s, s:i, s:o, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "model", p->name, "target",
-                  program_targets(p), "threads", p->threads ? p->o->threads : 1, "dims", dims_json(b), "runs", b->runs,
-                  "min_ms", least, "median_ms", median, "p99_ms", p99, "arena_bytes", (json_int_t)arena_bytes(p),
-                  "weights_bytes", (json_int_t)weights_size(p), "code_bytes", (json_int_t)code_bytes(b),
-                  "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum);
+    return json_pack("{s:s, s:s, s:i, s:o}", "model", p->name, "target", program_targets(p), "threads",
+                     p->threads ? p->o->threads : 1, "dims", dims_json(b));
+}
+double bench_median(const struct bench *b) {
+    return b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
+}
+struct budget bench_taken(const struct bench *b) {
+    struct budget taken = {0};
+    budget_of_program(&taken, b->s->w->program);
+    budget_of_code(&taken, b->s->w->program, &b->size);
+    enum budget_item of_run = b->instructions ? BUDGET_INSTRUCTIONS : BUDGET_LATENCY;
+    taken.has[of_run] = true, taken.v[of_run] = (int64_t)bench_median(b);
+    return taken;
+}
+/* With the least time, which is compared with the baseline's. */
+static struct budget best_taken(const struct bench *b) {
+    struct budget taken = bench_taken(b);
+    if (taken.has[BUDGET_LATENCY]) taken.v[BUDGET_LATENCY] = (int64_t)b->times[0];
+    return taken;
+}
+static void print_times(const struct bench *b, double least, double median, double p99, const struct baseline *base) {
+    const struct program *p = b->s->w->program;
+    struct budget taken = bench_taken(b);
+    json_t *o = bench_identity(b);
+    json_object_update_new(o, json_pack("{s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "runs", b->runs, "min_ms",
+                                        least, "median_ms", median, "p99_ms", p99, "arena_bytes",
+                                        (json_int_t)program_arena(p), "weights_bytes", (json_int_t)weights_size(p),
+                                        "code_bytes", (json_int_t)taken.v[BUDGET_CODE], "static_ram_bytes",
+                                        (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum));
+    if (budget_is_given(&b->s->o->limits)) json_object_set_new(o, "budget", budget_json(&b->s->o->limits, &taken));
+    taken = best_taken(b);
+    if (base->result) json_object_set_new(o, "baseline", baseline_json(base, b->s->o, &taken));
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));
     if (o && b->s->o->per_kernel) json_object_set_new(o, "kernels", per_kernel_json(&b->kernels));
     session_json(b->s, o);
 }
-static void report(struct bench *b) {
+static void report(const struct bench *b, const struct baseline *base) {
     const struct program *p = b->s->w->program;
+    struct budget taken = bench_taken(b);
     double least = b->times[0] / 1e6, median = b->times[b->runs / 2] / 1e6,
            p99 = b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6;
     if (b->s->o->json) {
-        print_times(b, least, median, p99);
+        print_times(b, least, median, p99, base);
         return;
     }
     printf("%s on %s: ", p->name, program_targets(p));
@@ -56,43 +74,14 @@ static void report(struct bench *b) {
         printf("%llu instructions a run, counted by a plugin of the emulator",
                (unsigned long long)b->instructions[b->runs / 2]);
     else printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least, median, p99, b->runs);
-    printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)weights_size(p),
-           code_bytes(b));
+    printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", (long long)program_arena(p),
+           (long long)weights_size(p), (long long)taken.v[BUDGET_CODE]);
     if (b->s->o->per_kernel) per_kernel_print(&b->kernels);
 }
-/* "batch=1..512@128": what the user could have said, by the range that is known. */
-static const char *dim_example(struct session *s, const struct sym *y) {
-    if (y->hi == INT32_MAX) return format(s->c, "%s=8", y->name);
-    int64_t some = y->hi / 4;
-    if (some < y->lo) some = y->lo;
-    if (some < 1) some = 1;
-    return format(s->c, "%s=%lld..%lld@%lld", y->name, (long long)y->lo, (long long)y->hi, (long long)some);
-}
-/* A time means nothing without the sizes it is for: no symbol gets one by itself. Asked before anything is compiled. */
-static bool every_dim_is_given(void *env, const struct sym *const *v, int n) {
-    struct session *s = env;
-    struct text missing = {0}, example = {0};
-    for (int y = 0; y < n && !s->o->data && !s->o->inputs.n; y++) {
-        bool given = false;
-        for (int k = 0; k < s->o->dims.n; k++)
-            given |= !strcmp(s->o->dims.v[k].name, v[y]->name) && s->o->dims.v[k].ref;
-        if (given) continue;
-        text_printf(&missing, "%s%s", missing.n ? ", " : "", v[y]->name);
-        text_printf(&example, " --dim %s", dim_example(s, v[y]));
-    }
-    bool ok = !missing.n;
-    if (!ok) {
-        diag(&s->c->diags, DIAG_ERROR, E_DIM, "no value is given for %s", missing.s);
-        diag_help(&s->c->diags, "give inputs with --data, or sizes, such as%s", example.s);
-    }
-    text_free(&missing);
-    text_free(&example);
-    return ok;
-}
-static void add_checksum(struct bench *b, struct tensor *const *outputs) {
+static void add_checksum(struct bench *b) {
     uint64_t h = 0;
     for (int k = 0; k < b->s->w->program->outs.n; k++) {
-        const struct tensor *t = outputs[k];
+        const struct tensor *t = b->outputs[k];
         if (t->type == STR)
             for (int64_t i = 0; i < tensor_count(t); i++) h = XXH64(t->strs[i].p, t->strs[i].n, h);
         else h = XXH64(t->bytes, (size_t)dtype_packed_bytes(t->type, tensor_count(t)), h);
@@ -101,8 +90,8 @@ static void add_checksum(struct bench *b, struct tensor *const *outputs) {
 }
 static bool measure(struct bench *b, const char *exe) {
     struct session *s = b->s;
-    struct tensor **inputs = session_inputs(s),
-                  **outputs = NEWN(&s->c->arena, struct tensor *, s->w->program->outs.n + 1);
+    struct tensor **inputs = session_inputs(s);
+    b->outputs = NEWN(&s->c->arena, struct tensor *, s->w->program->outs.n + 1);
     b->times = NEWN(&s->c->arena, double, b->runs);
     if (s->compile.target->runner) b->instructions = NEWN(&s->c->arena, uint64_t, b->runs);
     struct harness h = {.c = s->c,
@@ -114,7 +103,7 @@ static bool measure(struct bench *b, const char *exe) {
     if (!inputs) return false;
     h.symbols = session_symbols(s);
     b->dims = session_dims(s, inputs);
-    if (!harness_run(&h, inputs, outputs, b->runs, b->warmup, b->times)) {
+    if (!harness_run(&h, inputs, b->outputs, b->runs, b->warmup, b->times)) {
         session_blame_inputs(s);
         return false;
     }
@@ -122,19 +111,18 @@ static bool measure(struct bench *b, const char *exe) {
     if (b->instructions) qsort(b->instructions, (size_t)b->runs, sizeof *b->instructions, by_count);
     if (s->o->per_kernel && !per_kernel_read(s, b->runs, b->warmup, bench_median(b), b->dims, &b->kernels))
         return false;
-    add_checksum(b, outputs);
-    return session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
-}
-double bench_median(const struct bench *b) {
-    return b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
+    add_checksum(b);
+    return library_size(s->c, s->w, &b->size);
 }
 bool bench_run(struct bench *b, struct session *s) {
+    s->compile.sizes = session_sizes_given;
+    return session_compile(s) && bench_compiled(b, s);
+}
+bool bench_compiled(struct bench *b, struct session *s) {
     const struct options *o = s->o;
     struct build_options build = {.cc = o->cc, .seconds = o->seconds};
     *b = (struct bench){.s = s};
-    s->compile.sizes = every_dim_is_given;
-    if (!session_compile(s) || !session_write(s, NULL) || (o->per_kernel && !per_kernel_prepare(s, &build)))
-        return false;
+    if (!session_write(s, NULL) || (o->per_kernel && !per_kernel_prepare(s, &build))) return false;
     bool counted = s->compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
     b->runs = o->runs ? o->runs : counted ? 1 : RUNS;
     b->warmup = o->warmup_given ? o->warmup_given - 1 : counted ? 0 : WARMUP;
@@ -144,6 +132,13 @@ bool bench_run(struct bench *b, struct session *s) {
 int cmd_bench(const struct options *o) {
     struct session s;
     struct bench b;
-    if (session_open(&s, o) && bench_run(&b, &s)) report(&b);
+    struct baseline base = {0};
+    if (session_open(&s, o) && baseline_read(&base, &s) && bench_run(&b, &s) && session_write_outputs(&s, b.outputs)) {
+        struct budget taken = bench_taken(&b), best = best_taken(&b);
+        report(&b, &base);
+        budget_holds(&s, s.w->program, &taken);
+        baseline_holds(&base, &b, &best);
+    }
+    baseline_free(&base);
     return session_close(&s);
 }

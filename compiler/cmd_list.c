@@ -78,6 +78,11 @@ static json_t *numbers(const struct target *t) {
             json_array_append_new(list, json_pack("{s:s, s:s, s:f}", "name", n->name, "unit", n->unit, "value", value));
     return list;
 }
+static json_t *board_json(const struct board *b) {
+    if (!b) return json_null();
+    return json_pack("{s:s, s:I, s:I, s:I}", "name", b->name, "flash_bytes", (json_int_t)b->flash_bytes, "ram_bytes",
+                     (json_int_t)b->ram_bytes, "more_bytes", (json_int_t)b->more_bytes);
+}
 int cmd_list_targets(const struct options *o) {
     static const char *const classes[] = {[TC_CPU] = "cpu", [TC_MCU] = "mcu", [TC_GPU] = "gpu"};
     json_t *list = json_array();
@@ -85,11 +90,11 @@ int cmd_list_targets(const struct options *o) {
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
             json_array_append_new(
-                list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o, s:o}", "name", (*t)->name,
+                list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o, s:o, s:o}", "name", (*t)->name,
                                 "class", classes[(*t)->cls], "lanes", machine_lanes((*t)->machine, F32), "cflags",
                                 (*t)->cflags ? (*t)->cflags : "", "needs", (*t)->needs, "cc", (*t)->cc, "runner",
                                 (*t)->runner, "native", is_native(*t), "help", (*t)->help, "instructions",
-                                instructions(*t), "numbers", numbers(*t)));
+                                instructions(*t), "numbers", numbers(*t), "board", board_json((*t)->board)));
         else
             text_printf(&rows, "%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
                         is_native(*t) ? "; this machine: native, auto" : "");

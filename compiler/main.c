@@ -2,6 +2,7 @@
  * them stands in commands.c. */
 #include "compiler/commands.h"
 #include "compiler/gcc2nn.h"
+#include "compiler/response.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/die.h"
 #include "ir/base/memory.h"
@@ -32,7 +33,7 @@ int main(int argc, char **argv) {
     die_command(gcc2nn_version(), argc, argv);
     /* jansson gives NULL both for bad input and for no memory: tell them apart */
     json_set_alloc_funcs(memory_new, free);
-    if (!options_parse(&o, command_rows, argc, argv, &problem)) {
+    if (!response_expand(&arena, &argc, &argv, &problem) || !options_parse(&o, command_rows, argc, argv, &problem)) {
         struct ctx *c = ctx_new();
         for (int k = 1; k < argc; k++)
             c->diags.json |= !strcmp(argv[k], "--json"); /* it may stand behind the mistake */

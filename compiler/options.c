@@ -2,7 +2,6 @@
 #include "compiler/options.h"
 #include "compiler/referee.h"
 #include "ir/base/nearest.h"
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -209,6 +208,10 @@ static bool parse_rtol(struct options *o, const char *value, struct text *proble
     o->rtol_given = true;
     return parse_error(value, &o->rtol, problem);
 }
+static bool parse_regression(struct options *o, const char *value, struct text *problem) {
+    o->regression_given = parse_error(value, &o->max_regression, problem);
+    return o->regression_given;
+}
 static bool parse_atol(struct options *o, const char *value, struct text *problem) {
     return parse_error(value, &o->atol, problem);
 }
@@ -242,9 +245,13 @@ static bool parse_weights_precision(struct options *o, const char *value, struct
 static bool parse_threads(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->threads, problem);
 }
-static bool parse_budget(struct options *o, const char *value, struct text *problem) {
+static bool parse_time(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->budget, problem);
 }
+static bool add_limits(struct options *o, const char *value, struct text *problem) {
+    return budget_parse(&o->limits, value, problem);
+}
+
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
@@ -287,6 +294,7 @@ static bool set_name(struct options *o, const char *value, struct text *problem)
 }
 SETTER(set_target, target, false)
 SETTER(set_machine, machine, false)
+SETTER(set_baseline, baseline, false)
 FLAG(set_keep_inputs, keep_inputs)
 FLAG(set_json, json)
 FLAG(set_help, help)
@@ -311,14 +319,28 @@ const struct option_row option_rows[] = {
     {"out", 'o', "FILE",
      "the records that are written (default: MODEL.choices); what it holds already is not measured again", CMD_TUNE,
      set_out, NULL, ONCE},
-    {"time", 0, "SECONDS", "begin no further round when so much time is over (default 600)", CMD_TUNE, parse_budget,
-     NULL, ONCE},
+    {"time", 0, "SECONDS", "begin no further round when so much time is over (default 600)", CMD_TUNE, parse_time, NULL,
+     ONCE},
     {"out", 'o', "FILE", "the numbers that are written (default: TARGET.json)", CMD_CALIBRATE, set_out, NULL, ONCE},
-    {"time", 0, "SECONDS", "measure for so long at most, about (default 20)", CMD_CALIBRATE, parse_budget, NULL, ONCE},
+    {"time", 0, "SECONDS", "measure for so long at most, about (default 20)", CMD_CALIBRATE, parse_time, NULL, ONCE},
     {"machine", 0, "FILE",
      "predict with the numbers of this machine, as `gcc2nn calibrate` has measured them; for the target that they are "
      "of",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, set_machine, NULL, ONCE},
+    {"budget", 0, "ITEM=LIMIT,..",
+     "fail with exit status 4, and write nothing, where the model takes more: arena=64K, weights, flash (code, "
+     "constants "
+     "and weights), code (without the weights), latency=2.5ms (median of runs on this machine), instructions=3.5M (of "
+     "a run "
+     "in an emulator)",
+     CMD_COMPILE | CMD_BENCH, add_limits, NULL, REPEATS},
+    {"baseline", 0, "FILE",
+     "compare with this result of an earlier `bench --json`, and fail with exit status 4 where something got worse: "
+     "instructions where both have them, else the least time; arena, weights and code",
+     CMD_BENCH, set_baseline, NULL, ONCE},
+    {"max-regression", 0, "PERCENT",
+     "how much worse than the baseline is no failure (default: 10 for times, 1 for what is counted)", CMD_BENCH,
+     parse_regression, NULL, ONCE},
     {"depfile", 0, NULL, "also write NAME.d into the folder: what it was made from, for make and ninja (also -MD)",
      CMD_COMPILE, set_depfile, NULL, ONCE},
     {"interpret", 0, NULL, "interpret instead of compiling", CMD_RUN, set_interpret, NULL, ONCE},
@@ -438,9 +460,9 @@ const struct exit_row exit_rows[] = {
 
 /* ---- did you mean */
 static const char *nearest_option(const char *word, unsigned bit) {
-    const char *names[64];
+    const char *names[sizeof option_rows / sizeof *option_rows];
     int n = 0;
-    for (const struct option_row *r = option_rows; r->name && n < 64; r++)
+    for (const struct option_row *r = option_rows; r->name; r++)
         if (r->commands & bit) names[n++] = r->name;
     return nearest_name(word, names, n);
 }

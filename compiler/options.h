@@ -1,6 +1,7 @@
 /* The command line: one table of options feeds the parser, `--help`, the man page and shell completions. */
 #ifndef NN_COMPILER_OPTIONS_H
 #define NN_COMPILER_OPTIONS_H
+#include "compiler/budget.h"
 #include "compiler/import/onnx.h"
 #include "ir/base/diag.h"
 #include "ir/base/die.h"
@@ -36,6 +37,10 @@ struct options {
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
     int threads;                     /* 0: not given */
     int budget;                      /* seconds; 0: not given */
+    struct budget limits;            /* --budget */
+    const char *baseline;            /* a file */
+    double max_regression;           /* percent */
+    bool regression_given;
 };
 
 /* run gets checked options and returns an exit_code. */

@@ -160,7 +160,8 @@ bool session_open(struct session *s, const struct options *o) {
     s->compile.target = s->targets[0];
     s->compile.c99_strict = strict;
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
-    if (!known) return false;
+    if (!known || !budget_fits_target(s)) return false;
+    if (budget_needs_run(&o->limits)) s->compile.sizes = session_sizes_given;
     if (s->ntargets > 1 && (strict || o->each_node || ends_with(path, ".lir"))) {
         diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s is for one target, not for %d variants",
                 strict         ? "--std=c99-strict"
@@ -294,6 +295,35 @@ const char *const *session_symbols(struct session *s) {
     return v;
 }
 
+/* "batch=1..512@128": what the user could have said, by the range that is known. */
+static const char *dim_example(struct session *s, const struct sym *y) {
+    if (y->hi == INT32_MAX) return format(s->c, "%s=8", y->name);
+    int64_t some = y->hi / 4;
+    if (some < y->lo) some = y->lo;
+    if (some < 1) some = 1;
+    return format(s->c, "%s=%lld..%lld@%lld", y->name, (long long)y->lo, (long long)y->hi, (long long)some);
+}
+/* A time means nothing without the sizes it is for: no symbol gets one by itself. Asked before anything is compiled. */
+bool session_sizes_given(void *env, const struct sym *const *v, int n) {
+    struct session *s = env;
+    struct text missing = {0}, example = {0};
+    for (int y = 0; y < n && !s->o->data && !s->o->inputs.n; y++) {
+        bool given = false;
+        for (int k = 0; k < s->o->dims.n; k++)
+            given |= !strcmp(s->o->dims.v[k].name, v[y]->name) && s->o->dims.v[k].ref;
+        if (given) continue;
+        text_printf(&missing, "%s%s", missing.n ? ", " : "", v[y]->name);
+        text_printf(&example, " --dim %s", dim_example(s, v[y]));
+    }
+    bool ok = !missing.n;
+    if (!ok) {
+        diag(&s->c->diags, DIAG_ERROR, E_DIM, "no value is given for %s", missing.s);
+        diag_help(&s->c->diags, "give inputs with --data, or sizes, such as%s", example.s);
+    }
+    text_free(&missing);
+    text_free(&example);
+    return ok;
+}
 /* ---- the interpreter */
 const int64_t *session_dims(struct session *s, struct tensor *const *inputs) {
     const struct program *p = s->w->program;

@@ -25,6 +25,8 @@ struct session {
     const struct target *targets[VARIANTS_MAX]; /* of --target, the first is compile.target's */
     int ntargets;
     bool made_up;                          /* at least one input's values */
+    struct budget taken;                   /* what is known so far of what the program takes */
+    struct budget *tried;                  /* what it would take with other options (budget.c); NULL: nobody asked */
     struct variant variants[VARIANTS_MAX]; /* those behind the first */
 };
 /* --machine, behind session_targets: its target gets the numbers of that file, in a copy. false: a diagnostic. */
@@ -62,6 +64,8 @@ const char *session_build(struct session *s, const char *program);
 bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs);
 /* The value of each symbol of the program, in order: from the inputs, else from the command line. */
 const int64_t *session_dims(struct session *s, struct tensor *const *inputs);
+/* compile_options.sizes of those who time: no symbol gets a size by itself. */
+bool session_sizes_given(void *env, const struct sym *const *v, int n);
 /* The command line's symbols, "N=4", for programs; NULL ends. */
 const char *const *session_symbols(struct session *s);
 

@@ -111,11 +111,15 @@ CODE(E_USAGE, 701, "bad command line", "An option is unknown, lacks its argument
 CODE(E_TARGET, 801, "not available on this target", "The target does not offer what the model or the option needs.",
      "model.onnx: target cuda has no strings, as in \"labels\"",
      "Choose another one: `gcc2nn list-targets` names them.")
-CODE(E_BUDGET, 802, "budget exceeded", "The compiled model needs more memory than the target's board has.",
+CODE(E_BUDGET, 802, "budget exceeded",
+     "The compiled model needs more memory than the target's board has, or more of something than --budget or the "
+     "baseline of bench allows.",
      "model.onnx: too large for MPS2 with AN386: 46738944 bytes of weights and 4072448 of arena, inputs and outputs; "
      "it has "
      "4193280 of flash, 4194304 of RAM and 16777216 outside of the chip",
-     "Use a smaller or quantized model, smaller sizes (--dim), or a larger board.")
+     "Use a smaller or quantized model, smaller sizes (--dim), or a larger board; docs/budgets.md says what each item "
+     "of "
+     "a budget is.")
 CODE(
     E_MACHINE, 803, "wrong numbers of a machine",
     "A file that --machine names is no file of `gcc2nn calibrate`, is damaged, lacks a number, has one that no machine "
