@@ -1,6 +1,7 @@
 /* The program: which command, with which options. Every command is a file of its own, compiler/cmd_*.c; the table of
  * them stands in commands.c. */
 #include "compiler/commands.h"
+#include "compiler/config.h"
 #include "compiler/gcc2nn.h"
 #include "compiler/response.h"
 #include "ir/base/cleanup.h"
@@ -20,6 +21,16 @@ static void open_standard_files(void) {
         if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/* What gcc2nn.toml sets. false: it is wrong, and *status says how. */
+static bool settings(struct options *o, int *status) {
+    if (!(o->command->bit & CMD_SETTINGS) || o->command->bit == CMD_CONFIG) return true;
+    struct ctx *c = ctx_new();
+    c->diags.json = o->json;
+    bool ok = settings_apply(c, o);
+    *status = report_diags(&c->diags);
+    ctx_free(c);
+    return ok;
+}
 int main(int argc, char **argv) {
     struct arena arena = {0};
     struct text problem = {0}, out = {0};
@@ -48,7 +59,7 @@ int main(int argc, char **argv) {
     } else if (o.help) {
         bool whole_program = argv[1][0] == '-'; /* no command, and no model in its place */
         options_help(&out, command_rows, whole_program ? NULL : o.command);
-    } else {
+    } else if (settings(&o, &status)) {
         status = o.command->run(&o);
     }
     print_text(&out);

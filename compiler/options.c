@@ -296,6 +296,10 @@ SETTER(set_target, target, false)
 SETTER(set_machine, machine, false)
 SETTER(set_baseline, baseline, false)
 FLAG(set_keep_inputs, keep_inputs)
+SETTER(set_config, config, false)
+SETTER(set_profile, profile, false)
+FLAG(set_no_config, no_config)
+FLAG(set_origin, origin)
 FLAG(set_json, json)
 FLAG(set_help, help)
 FLAG(set_version, version)
@@ -306,7 +310,7 @@ const struct option_row option_rows[] = {
     {"target", 't', "TARGET",
      "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
      "several for one program, which chooses in init: x86-64+avx2+avx512",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN | CMD_CALIBRATE, set_target, NULL, ONCE},
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN | CMD_CALIBRATE | CMD_CONFIG, set_target, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
@@ -314,14 +318,15 @@ const struct option_row option_rows[] = {
     {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
      CMD_PROGRAM, set_data, NULL, ONCE},
     {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy", CMD_PROGRAM, parse_input, NULL, REPEATS},
-    {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN | CMD_BENCH,
-     set_out, NULL, ONCE},
+    {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)",
+     CMD_COMPILE | CMD_RUN | CMD_BENCH | OPTION_OF_CALL, set_out, NULL, ONCE},
     {"out", 'o', "FILE",
-     "the records that are written (default: MODEL.choices); what it holds already is not measured again", CMD_TUNE,
-     set_out, NULL, ONCE},
+     "the records that are written (default: MODEL.choices); what it holds already is not measured again",
+     CMD_TUNE | OPTION_OF_CALL, set_out, NULL, ONCE},
     {"time", 0, "SECONDS", "begin no further round when so much time is over (default 600)", CMD_TUNE, parse_time, NULL,
      ONCE},
-    {"out", 'o', "FILE", "the numbers that are written (default: TARGET.json)", CMD_CALIBRATE, set_out, NULL, ONCE},
+    {"out", 'o', "FILE", "the numbers that are written (default: TARGET.json)", CMD_CALIBRATE | OPTION_OF_CALL, set_out,
+     NULL, ONCE},
     {"time", 0, "SECONDS", "measure for so long at most, about (default 20)", CMD_CALIBRATE, parse_time, NULL, ONCE},
     {"machine", 0, "FILE",
      "predict with the numbers of this machine, as `gcc2nn calibrate` has measured them; for the target that they are "
@@ -440,6 +445,13 @@ const struct option_row option_rows[] = {
     {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL, ONCE},
     {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL, ONCE},
     {"kernel", 0, "NAME", "the kernel to explain, `k3_conv` or `k3`", CMD_EXPLAIN, set_kernel, NULL, ONCE},
+    {"origin", 0, NULL, "say for each option where the file sets it", CMD_CONFIG | OPTION_OF_CALL, set_origin, NULL,
+     ONCE},
+    {"profile", 0, "NAME", "also the options of [profile.NAME] in gcc2nn.toml", CMD_SETTINGS | OPTION_OF_CALL,
+     set_profile, NULL, ONCE},
+    {"config", 0, "FILE", "options from this file (default: gcc2nn.toml here, or in the nearest folder above)",
+     CMD_SETTINGS | OPTION_OF_CALL, set_config, NULL, ONCE},
+    {"no-config", 0, NULL, "read no gcc2nn.toml", CMD_SETTINGS | OPTION_OF_CALL, set_no_config, NULL, ONCE},
     {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL,
      ONCE},
     {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL, ONCE},
@@ -479,7 +491,7 @@ static void unknown_command(const struct options *o, const struct command *comma
 struct words {
     int at, argc;
     char **argv;
-    bool seen[sizeof option_rows / sizeof *option_rows]; /* options, by their place in the table */
+    int before; /* options that others have set */
 };
 
 /* That of the command, for a name may mean something else in another one; else any, for the message. */
@@ -490,6 +502,28 @@ static const struct option_row *find_option(const char *name, size_t n, char let
         if (same && (!found || r->commands & bit)) found = r;
     }
     return found;
+}
+
+bool option_take(struct options *o, const struct option_row *r, const char *value, struct text *problem) {
+    struct text reason = {0};
+    bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
+    if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
+    text_free(&reason);
+    return ok;
+}
+static bool may_be_set(const struct option_row *r) {
+    return r->commands & CMD_SETTINGS && !(r->commands & OPTION_OF_CALL);
+}
+const struct option_row *option_setting(const char *name, unsigned bit) {
+    const struct option_row *r = find_option(name, strlen(name), 0, bit);
+    return r && may_be_set(r) ? r : NULL;
+}
+const char *option_setting_near(struct arena *a, const char *name) {
+    const char *names[sizeof option_rows / sizeof *option_rows];
+    int n = 0;
+    for (const struct option_row *r = option_rows; r->name; r++)
+        if (may_be_set(r)) names[n++] = r->name;
+    return did_you_mean(a, name, names, n);
 }
 
 /* One option at w->at; takes the next word too when it holds the value. */
@@ -521,17 +555,14 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
-    bool *seen = &w->seen[r - option_rows];
-    if (*seen && r->repeats == ONCE) {
-        text_printf(problem, "option `--%s` is given twice", r->name);
-        return false;
-    }
-    *seen = true;
-    struct text reason = {0};
-    bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
-    if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
-    text_free(&reason);
-    return ok;
+    for (int k = w->before; k < o->given.n; k++)
+        if (o->given.v[k].row == r && r->repeats == ONCE) {
+            text_printf(problem, "option `--%s` is given twice", r->name);
+            return false;
+        }
+    struct given_option given = {r, value};
+    PUSH(o->arena, &o->given, given);
+    return option_take(o, r, value, problem);
 }
 
 static const struct command *find_command(const struct command *commands, const char *word) {
@@ -550,7 +581,7 @@ static bool check_args(const struct options *o, struct text *problem) {
 }
 
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem) {
-    struct words w = {1, argc, argv, {0}};
+    struct words w = {1, argc, argv, o->given.n};
     const char *first = argc > 1 ? argv[1] : "";
     o->command = find_command(commands, first);
     if (o->command) {
@@ -581,7 +612,7 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
 
 bool options_set(struct options *o, const char *name, const char *value, struct text *problem) {
     char *word = arena_printf(o->arena, "--%s%s%s", name, value ? "=" : "", value ? value : "");
-    return parse_option(o, &(struct words){0, 1, &word, {0}}, problem);
+    return parse_option(o, &(struct words){0, 1, &word, o->given.n}, problem);
 }
 
 void options_diags(const struct options *o, struct diags *d) {

@@ -11,9 +11,17 @@
 
 /* What the process returns; 70 (die.h) for broken invariants of ours. */
 
+struct option_row;
+struct given_option {
+    const struct option_row *row;
+    const char *value; /* NULL: it takes none */
+};
 struct options {
     const struct command *command;
-    struct arena *arena;    /* of what follows */
+    struct arena *arena; /* of what follows */
+    VEC(struct given_option) given;
+    const char *config, *profile; /* a file, and what of it; NULL: not given */
+    bool no_config, origin;
     VEC(const char *) args; /* words that are no options */
     VEC(struct dim_option) dims;
     const char *signature;
@@ -65,8 +73,11 @@ enum { /* bits of commands, for the table of options */
        CMD_LIST_RULES = 1 << 9,
        CMD_TUNE = 1 << 10,
        CMD_CALIBRATE = 1 << 11,
+       CMD_CONFIG = 1 << 12,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN,
+       CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
+       OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */
        CMD_ALL = 0x7fffffff,
 };
 struct exit_row {
@@ -92,6 +103,12 @@ extern const struct option_row option_rows[]; /* name NULL ends */
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
 /* One option of o->command by its name; value NULL: it takes none. */
 bool options_set(struct options *o, const char *name, const char *value, struct text *problem);
+/* A value for an option, as if the command line gave it. */
+bool option_take(struct options *o, const struct option_row *r, const char *value, struct text *problem);
+/* The option of that name that gcc2nn.toml may set, that of the command first; NULL: there is none. And ", did you
+ * mean" for one that there is not. */
+const struct option_row *option_setting(const char *name, unsigned bit);
+const char *option_setting_near(struct arena *a, const char *name);
 /* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
 void help_wrap(struct text *out, const char *s, int indent);
 /* What stands behind the help of an option that may be given more than once; "" for the others. */

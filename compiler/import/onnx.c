@@ -147,7 +147,7 @@ void onnx_check_options(struct importer *m) {
     for (int i = 0; i < m->g->syms.n; i++)
         text_printf(&known, "%s%s", i ? ", " : "", diag_quote(&m->c->arena, m->g->syms.v[i]->name));
     for (int i = 0; i < m->o.ndims; i++)
-        if (!m->dim_used[i]) {
+        if (!m->dim_used[i] && !m->o.dims[i].if_there) {
             onnx_error(m, E_USAGE, "--dim %s: no input has a dimension of that name",
                        diag_quote(&m->c->arena, m->o.dims[i].name));
             diag_help(&m->c->diags, "the model's symbols are: %s", known.n ? known.s : "none");

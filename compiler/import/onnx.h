@@ -8,7 +8,8 @@
 struct dim_option {
     const char *name;
     int64_t lo, hi, ref;
-}; /* --dim N=1..64@8, N=4; ref 0: not given */
+    bool if_there; /* for models that have the symbol, no mistake for others */
+};                 /* --dim N=1..64@8, N=4; ref 0: not given */
 struct shape {
     int rank;
     int64_t dims[32]; /* -1: any */

@@ -8,7 +8,7 @@ static const int64_t SIZE_MAX_DIM = INT32_MAX; /* default range of a symbol: des
 
 /* ---- dims and symbols */
 static bool symbol_range(struct importer *m, const char *name, struct dim_option *d) {
-    *d = (struct dim_option){name, 0, SIZE_MAX_DIM, 0};
+    *d = (struct dim_option){.name = name, .hi = SIZE_MAX_DIM};
     for (int i = 0; i < m->o.ndims; i++)
         if (strcmp(m->o.dims[i].name, name) == 0) {
             *d = m->o.dims[i];
