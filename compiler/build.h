@@ -58,6 +58,8 @@ struct harness {
     const char *functions;      /* there, too: a file of the folder that gets those of each function; NULL: none */
     const char *const *symbols; /* "N=4", for symbols that no input shows; NULL ends; may be NULL */
 };
+/* The inputs, in API order, as files in<k>.nnt of the folder. false: a diagnostic was recorded. */
+bool harness_inputs(const struct harness *h, struct tensor *const *inputs);
 /* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them,
  * times[] gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the model said). */
 bool harness_run(const struct harness *h, struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup,

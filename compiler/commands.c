@@ -16,6 +16,10 @@ const struct command command_rows[] = {
      "  gcc2nn verify model.onnx --data test_data_set_0 --target=aarch64\n"
      "  gcc2nn verify model.onnx --each-node --python=.venv/bin/python\n",
      1, 1, CMD_VERIFY, cmd_verify},
+    {"bisect", "MODEL", "find the first pass, rule, kernel or node that makes outputs depart",
+     "  gcc2nn bisect model.onnx --data test_data_set_0\n  gcc2nn bisect model.onnx --target=x86-avx512 "
+     "--python=.venv/bin/python\n",
+     1, 1, CMD_BISECT, cmd_bisect},
     {"bench", "MODEL", "time the compiled model", "  gcc2nn bench model.onnx --target=x86-avx512 --runs=200\n", 1, 1,
      CMD_BENCH, cmd_bench},
     {"tune", "MODEL", "measure how kernels are best computed on this machine, for --choices",

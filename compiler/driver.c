@@ -211,6 +211,7 @@ bool run_pass(struct compilation *u, const struct pass_row *p) {
     double t0 = seconds_now();
     progress("%s: %s", p->name, p->doc);
     if (u->g) trace_pass(u->g, p->name);
+    u->c->decisions.during = p->name;
     if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict, u->o->threads});
     bool ok = (p->change || p->run(u)) && !u->c->diags.errors; /* a warning may be one */
     progress_end();
@@ -222,14 +223,18 @@ bool run_change_passes(struct module *m, const struct printing *o, bool verify_e
         .target = o->target, .c99_strict = o->c99_strict, .threads = o->threads, .verify_each = verify_each};
     struct compilation u = {.c = m->ctx, .o = &options, .m = m};
     for (const struct pass_row *p = pass_rows; p->name; p++)
-        if (p->change && !run_pass(&u, p)) return false;
+        if (p->change && !pass_left_out(&u, p) && !run_pass(&u, p)) return false;
     return true;
+}
+bool pass_left_out(struct compilation *u, const struct pass_row *p) {
+    if (p->required) return false;
+    u->c->decisions.during = p->name;
+    return listed(u->o->skip, u->o->nskip, p->name) || !decide(u->c, "the pass itself");
 }
 bool compile_model(struct compilation *u) {
     u->c->diags.file = u->o->path;
     for (const struct pass_row *p = pass_rows; p->name; p++) {
-        bool left_out = !p->required && listed(u->o->skip, u->o->nskip, p->name);
-        if (!left_out && !run_pass(u, p)) return false;
+        if (!pass_left_out(u, p) && !run_pass(u, p)) return false;
         if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);
         if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;
         u->complete = !p[1].name;

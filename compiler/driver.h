@@ -62,6 +62,8 @@ extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL e
  * kernels before their schedules, what became of the model's nodes, and everything. */
 #define DUMP_NAMES "fuse problems choices kernels nodes all"
 
+/* Does an option leave the row out, or --bisect-limit? To be asked once, before it is run. */
+bool pass_left_out(struct compilation *u, const struct pass_row *p);
 /* One row, and the verifier after it. false: diagnostics say why. */
 bool run_pass(struct compilation *u, const struct pass_row *p);
 /* What lowering is asked for. false: diagnostics say that a node or a file does not exist, or how it is wrong. */

@@ -195,12 +195,17 @@ static void add_option(const struct harness *h, struct command_line *v, const ch
     PUSH(&h->c->arena, v, name);
     PUSH(&h->c->arena, v, value);
 }
+bool harness_inputs(const struct harness *h, struct tensor *const *inputs) {
+    bool ok = true;
+    for (int k = 0; k < h->w->program->ins.n && ok; k++)
+        ok = write_tensor(h, format(h->c, "%s/in%d.nnt", h->w->folder, k), inputs[k]);
+    return ok;
+}
 bool harness_run(const struct harness *h, struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup,
                  double *times) {
     const struct program *p = h->w->program;
     const char *runner = p->o->target->runner;
     struct command_line v = {0};
-    bool ok = true;
     if (runner && !program_exists(command_words(h->c, runner, NULL)[0])) {
         diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s, which runs programs for target %s, was not found", runner,
              p->o->target->name);
@@ -215,17 +220,12 @@ bool harness_run(const struct harness *h, struct tensor *const *inputs, struct t
     if (h->without) add_option(h, &v, "--without", h->without);
     if (h->variant) add_option(h, &v, "--variant", format(h->c, "%d", h->variant - 1));
     for (const char *const *s = h->symbols; s && *s; s++) add_option(h, &v, "--symbol", *s);
-    for (int k = 0; k < p->ins.n && ok; k++) {
-        const char *name = format(h->c, "in%d.nnt", k);
-        PUSH(&h->c->arena, &v, name);
-        ok = write_tensor(h, format(h->c, "%s/%s", h->w->folder, name), inputs[k]);
-    }
+    for (int k = 0; k < p->ins.n; k++) PUSH(&h->c->arena, &v, format(h->c, "in%d.nnt", k));
     for (int k = 0; k < p->outs.n; k++) PUSH(&h->c->arena, &v, format(h->c, "out%d.nnt", k));
-    const char *const *words = ok ? whole_command(h, &v) : NULL;
+    const char *const *words = harness_inputs(h, inputs) ? whole_command(h, &v) : NULL;
     if (!words) return false;
     struct outcome o = process_run(words, h->w->folder, h->seconds ? h->seconds : 600);
-    ok = o.started && !o.timed_out && o.status == 0;
-    bool other = o.started && o.status == OTHER_VARIANT && h->other;
+    bool ok = o.started && !o.timed_out && o.status == 0, other = o.started && o.status == OTHER_VARIANT && h->other;
     if (other) *h->other = true;
     else if (!ok) program_failed(h, &o);
     if (ok && runs > 0) ok = read_times(h, o.out.s ? o.out.s : "", runs, times);

@@ -197,6 +197,11 @@ static bool parse_steps(struct options *o, const char *value, struct text *probl
     o->steps_given++;
     return ok;
 }
+static bool parse_limit(struct options *o, const char *value, struct text *problem) {
+    bool ok = parse_count(value, 0, &o->limit_given, problem);
+    o->limit_given++;
+    return ok;
+}
 static bool parse_error(const char *value, double *to, struct text *problem) {
     const char *end = value;
     *to = text_read_f64(value, &end);
@@ -355,16 +360,16 @@ const struct option_row option_rows[] = {
      "bit for bit (default: ref for those that there are, for the rest ort, or litert for .tflite); one that is "
      "missing is "
      "an error",
-     CMD_VERIFY, set_against, REFEREE_WORDS, ONCE},
+     CMD_VERIFY | CMD_BISECT, set_against, REFEREE_WORDS, ONCE},
     {"rtol", 0, "R", "what an element may be off, by the greatest magnitude of its tensor (default: by type)",
-     CMD_VERIFY, parse_rtol, NULL, ONCE},
-    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY, parse_atol, NULL, ONCE},
+     CMD_VERIFY | CMD_BISECT, parse_rtol, NULL, ONCE},
+    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY | CMD_BISECT, parse_atol, NULL, ONCE},
     {"steps", 0, "N", "how many quantization steps quantized values may be off (default 1), and integers of any model",
-     CMD_VERIFY, parse_steps, NULL, ONCE},
+     CMD_VERIFY | CMD_BISECT, parse_steps, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
      set_each_node, NULL, ONCE},
-    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL,
-     ONCE},
+    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY | CMD_BISECT,
+     set_python, NULL, ONCE},
     {"runs", 0, "R", "how many runs to time (default: bench 50, tune 20)", CMD_BENCH | CMD_TUNE, parse_runs, NULL,
      ONCE},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH | CMD_TUNE, parse_warmup, NULL, ONCE},
@@ -412,6 +417,10 @@ const struct option_row option_rows[] = {
      "compute kernels as this file says, in the form of `--dump-after=choices`: the line above `taken` counts, where "
      "the machine and what a kernel computes are the same; algorithms are chosen anew, or as `--algorithm` says",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_choices, NULL, REPEATS},
+    {"bisect-limit", 0, "N",
+     "make only the first N of the decisions that tell the program from the plainest one, as `gcc2nn bisect` counts "
+     "them",
+     CMD_COMPILE | (CMD_PROGRAM & ~CMD_BISECT), parse_limit, NULL, ONCE},
     {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
      CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},

@@ -41,7 +41,7 @@ struct options {
     enum dtype precision, weights_precision; /* NONE: not given */
     double rtol, atol;
     bool rtol_given;
-    int steps_given;                 /* 1 + --steps */
+    int steps_given, limit_given;    /* 1 + --steps; 1 + --bisect-limit */
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
     int threads;                     /* 0: not given */
     int budget;                      /* seconds; 0: not given */
@@ -74,7 +74,8 @@ enum { /* bits of commands, for the table of options */
        CMD_TUNE = 1 << 10,
        CMD_CALIBRATE = 1 << 11,
        CMD_CONFIG = 1 << 12,
-       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE, /* those that build and run */
+       CMD_BISECT = 1 << 13,
+       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN,
        CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
        OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */

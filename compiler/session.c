@@ -153,6 +153,7 @@ bool session_open(struct session *s, const struct options *o) {
     take_options(s);
     s->compile.import.contents = session_contents;
     s->compile.import.env = s->compile.env = s;
+    if (o->limit_given) s->c->decisions.limited = true, s->c->decisions.limit = o->limit_given - 1;
     if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
@@ -356,7 +357,7 @@ bool session_interpret(struct session *s, struct tensor *const *inputs, struct t
         args[k].nd = t->rank;
         memcpy(args[k].dims, t->dims, sizeof args[k].dims);
     }
-    struct eval_result r = loop_eval(s->u.m, e, args, values, &(struct eval_options){0});
+    struct eval_result r = loop_eval(s->u.m, e, args, values, &(struct eval_options){.fuel = s->fuel});
     bool ok = r.status == EVAL_OK;
     for (int k = 0; k < e->params.n; k++) {
         if (ok && e->params.v[k].dir == DIR_OUT)

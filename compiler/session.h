@@ -18,6 +18,7 @@ struct session {
     const char *folder;            /* of the build */
     bool temporary;                /* removed in the end */
     int noted;                     /* of the temporary folder, for cleanup_drop */
+    int64_t fuel;                  /* statements that session_interpret executes at most; 0: no limit */
     int own_outputs;               /* with the result of every node as an output: how many come before these */
     VEC(const char *) written;     /* the file of each output */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */

@@ -50,7 +50,7 @@ static bool read_through(struct grouping *q, struct node *n) {
         struct info *reader = u->region ? NULL : info_of(q, u->node);
         if (!reader || reader->cls->cls != CLASS_CONTRACT) return false;
     }
-    return true;
+    return decide(q->c, "%s is read through", n->origin);
 }
 static void take_views(struct grouping *q, struct group *gr) {
     for (int k = 0; k < gr->anchor->ins.n; k++) {
@@ -204,7 +204,8 @@ static void join_widened(struct grouping *q, struct group *gr, const struct node
         struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
         struct info *i = d ? info_of(q, d) : NULL;
         if (i && !i->group && i->trial != gr && !i->through && i->cls->cls == CLASS_MAP && better_for_reader(q, d) &&
-            type_same_dims(&d->outs.v[0]->type, &n->outs.v[0]->type))
+            type_same_dims(&d->outs.v[0]->type, &n->outs.v[0]->type) &&
+            decide(q->c, "%s joins the kernel of %s", d->origin, gr->anchor->origin))
             join(q, gr, d);
     }
 }
@@ -215,6 +216,7 @@ static void grow(struct grouping *q, struct group *gr) {
     for (struct node *n = gr->anchor->next; !ends && n && info_of(q, n)->position <= last; n = n->next) {
         bool rows;
         if (!reads_group(q, n, gr) || refusal(q, n, gr, &rows)) continue;
+        if (!decide(q->c, "%s joins the kernel of %s", n->origin, gr->anchor->origin)) continue;
         if (rows) gr->cls = CLASS_ROW;
         else join_widened(q, gr, n);
         join(q, gr, n);

@@ -67,9 +67,17 @@ static void write_borders(struct ctx *c, struct proc *p, const struct param_layo
         if (p->body.last == last) p->steps.n--; /* a kernel that was widened fills its pad lanes itself */
     }
 }
+/* "conv1 and 2 more": the nodes that it is made for now. */
+static const char *nodes_in_short(struct lowering *l) {
+    const char *s = l->nodes ? l->nodes : "";
+    int n = (int)strcspn(s, "\n"), more = 0;
+    for (const char *at = s + n; *at; at++) more += *at == '\n';
+    return more ? format(l->c, "%.*s and %d more", n, s, more) : format(l->c, "%.*s", n, s);
+}
 void schedule_as_asked(struct lowering *l, struct proc *p, const struct param_layout *lay) {
     const struct lower_options *o = l->o;
-    struct scheduling how = {o->target->machine, o->threads, o->records, o->problems, o->choices};
+    bool plain = !decide(l->c, "the schedule of kernel %s: %s", p->name, nodes_in_short(l));
+    struct scheduling how = {o->target->machine, o->threads, plain, plain ? NULL : o->records, o->problems, o->choices};
     schedule_kernel(l->c, p, &how, lay);
 }
 static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text,

@@ -199,7 +199,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     for (struct node *n = r->first; n; n = n->next)
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
     choose_narrow(l, r);
-    if (l->o->no_schedule || l->o->target->machine->gpu) return;
+    if (l->o->no_schedule || l->o->target->machine->gpu || !decide(l->c, "layouts of values")) return;
     block_params(l, r);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
     add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows: their border comes first */

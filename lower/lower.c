@@ -324,7 +324,8 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     if (first->op && first->op->control) return lower_control(l, first);
     if (gr->cls == CLASS_WINDOW && !l->o->no_schedule && slides_along_channels(l, gr->anchor))
         return lower_on_copies(l, gs, gr);
-    if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || l->o->no_fuse) return lower_statements_of(l, gs, gr);
+    if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || l->o->no_fuse || !decide(l->c, "%s is a view", first->origin))
+        return lower_statements_of(l, gs, gr);
     bool copies = reads_plain_copy(l, first, &operand);
     struct value *read = copies ? first->ins.v[operand] : NULL;
     struct buf *as_made = copies ? lower_buf(l, read) : NULL;
@@ -378,7 +379,7 @@ static void pad_param(struct lowering *l, struct value *v) {
 bool lower_region(struct lowering *l, struct region *r) {
     struct groups *gs = group_region(l->probes, r, l->o->target ? l->o->target->machine : NULL, !l->o->no_fuse);
     choose_layouts(l, r, gs);
-    if (!l->o->no_fuse) join_copies(l, gs);
+    if (!l->o->no_fuse && decide(l->c, "copies are joined")) join_copies(l, gs);
     if (l->o->groups) groups_print(l->o->groups, gs);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
     for (int k = 0; k < gs->list.n; k++)

@@ -158,7 +158,7 @@ static bool rewrite(struct graph *g, struct node *n) {
     if (i.bias && beta && beta->u.f != 1.0f) return false;
     i.behind = quantiser_behind(n);
     const struct op_integers *form = i.behind ? &row->quantized : &row->plain;
-    if (!form->name || !factors_fit(&i)) return false;
+    if (!form->name || !factors_fit(&i) || !decide(g->ctx, "%s in integers", n->origin)) return false;
     replace(&i, form);
     return true;
 }
@@ -205,7 +205,7 @@ static bool pick_bytes(struct graph *g, struct node *n) {
     struct value *v = node_in(n, 0);
     if (!quantised(n, &y) || !v || v->type.dtype != F32 || dequantised(v, &x) || !is_one_scale(y.scale)) return false;
     if (y.zero && (!y.zero->init || tensor_count(y.zero->init) != 1)) return false;
-    if (!is_picked(v, &y, PICKS_MOST)) return false;
+    if (!is_picked(v, &y, PICKS_MOST) || !decide(g->ctx, "bytes are picked before %s", n->origin)) return false;
     picked_bytes(v);
     v->name = y.bytes->name;
     value_replace(y.bytes, v);

@@ -149,6 +149,10 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
         nodes_remove_between(before, n); /* made in vain */
         return false;
     }
+    if (!decide(s->g->ctx, "rule %s at %s", p->rule->name, n->origin)) {
+        nodes_remove_between(before, n);
+        return false;
+    }
     if (n->prev == before) into = NULL;
     else if (by->def && *by->def->origin)
         into = by->def->origin; /* what is made may stand for a node before the root */

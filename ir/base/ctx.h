@@ -2,6 +2,7 @@
 #ifndef NN_IR_CTX_H
 #define NN_IR_CTX_H
 #include "ir/base/arena.h"
+#include "ir/base/decide.h"
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
@@ -12,6 +13,7 @@ struct ctx {
     struct arena arena;
     struct interner *names;
     struct diags diags;
+    struct decisions decisions;
     struct expr_table *exprs; /* hash-consing (expr.c) */
     struct module *math;      /* the functions of templates/kernels/math.lir, parsed on first use (ir/define/run.c) */
     int64_t folded, folded_bytes; /* statements executed and bytes made by constant folding (graph/evaluate.c) */

@@ -52,15 +52,18 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
         if (!no && (fewest == 0 || cycles < fewest)) fewest = cycles;
         if (!no && (least == 0 || weighed(r, cycles) < least)) best = r, least = weighed(r, cycles), taken = cycles;
     }
+    if (best != algorithm_rows && !decide(q->c, "algorithm %s for node %s", best->name, diag_quote(&q->c->arena, node)))
+        best = algorithm_rows;
     if (asked) text_printf(why, "    taken: %s%s\n", best->name, fewest < taken ? "; less does not save a tenth" : "");
     else text_free(why); /* nothing was there to choose from */
     return best;
 }
 
 /* What one of them does; its title and a line, "" if nothing. */
-static const char *go_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+static const char *go_beside(const struct algorithm_query *q, const struct algorithm *row, const char *node, bool asked,
                              struct text *why) {
-    bool out = !asked && algorithm_left_out(q->wishes, row->name);
+    bool out = (!asked && algorithm_left_out(q->wishes, row->name)) ||
+               !decide(q->c, "algorithm %s beside node %s", row->name, diag_quote(&q->c->arena, node));
     struct algorithm_saving saved = row->beside(q, asked, !out);
     if (!saved.places) return "";
     text_printf(why, "  algorithm %s: ", row->name);
@@ -70,9 +73,9 @@ static const char *go_beside(const struct algorithm_query *q, const struct algor
 }
 const char *algorithm_beside(const struct algorithm_query *q, const char *node, struct text *why) {
     const struct algorithm *pin = pinned(q->wishes, node, true);
-    const char *titles = pin ? go_beside(q, pin, true, why) : ""; /* before others take what it is asked for */
+    const char *titles = pin ? go_beside(q, pin, node, true, why) : ""; /* before others take what it is asked for */
     for (const struct algorithm *r = algorithm_rows; r->name; r++)
-        if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, r, false, why));
+        if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, r, node, false, why));
     return titles;
 }
 

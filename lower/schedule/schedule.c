@@ -100,15 +100,17 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, 
     if (o->problems || o->choices || o->records) problem_print(&problem, c, &k);
     print_problem(o->problems, p, problem.s);
     print_problem(o->choices, p, problem.s);
-    if (k.stages.n && machine_op(o->machine, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
+    if (k.stages.n && machine_op(o->machine, X_FMA, F32) && !o->plain)
+        use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
     p->problem = arena_copy(&c->arena, &k, sizeof k);
     struct plan u = {c, p, o->machine, &k, layouts, {.c = c}};
-    const struct strategy *const *by = strategies_for(o->machine, &k);
+    static const struct strategy *const plain[] = {&strategy_plain, NULL};
+    const struct strategy *const *by = o->plain ? plain : strategies_for(o->machine, &k);
     const char *recorded = o->records ? recorded_point(o->records, o->machine, problem.s, by) : NULL;
     if (!follow_record(&u, by, recorded, o->choices))
         while (*by && !try_strategy(&u, *by, o->choices)) by++;
     if (!*by) BUG("kernel %s does not take its layouts", p->name);
     text_free(&problem);
-    share_loops(c, p, o->machine, o->threads, o->choices);
+    if (!o->plain) share_loops(c, p, o->machine, o->threads, o->choices);
 }

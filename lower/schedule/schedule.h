@@ -17,6 +17,7 @@ struct param_layout {
 struct scheduling { /* what all kernels of a program are scheduled for */
     const struct machine *machine;
     int threads;             /* that run a kernel at most */
+    bool plain;              /* no steps but those that layouts need */
     struct records *records; /* points to take; NULL: none */
     struct text *problems;   /* not NULL: gets what the kernel computes .. */
     struct text *choices;    /* .. and what was tried and taken, with reasons */
