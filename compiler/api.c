@@ -3,6 +3,7 @@
 #include "compiler/api.h"
 #include "codegen/weights.h"
 #include "compiler/bench.h"
+#include "compiler/emit_onnx.h"
 #include "ir/base/memory.h"
 #include "lower/ops/ops.h"
 #include <pthread.h>
@@ -13,6 +14,7 @@ struct gcc2nn {
     struct options options;
     struct diags said; /* by calls; what concerns the model is the session's */
     struct session session;
+    struct exported exported; /* with --emit=onnx, once it is written */
     bool opened, wrote;
     bool ends_process; /* what cannot go on does not come back as a status */
     const char *summary;
@@ -62,7 +64,10 @@ int gcc2nn_end(gcc2nn *g) {
     gcc2nn_free(g);
     return status;
 }
-bool gcc2nn_complete(const gcc2nn *g) { return g->opened && g->session.u.complete; }
+bool gcc2nn_complete(const gcc2nn *g) {
+    const struct compilation *u = &g->session.u;
+    return g->opened && (emits_onnx(&g->options) ? u->g && !g->session.c->diags.errors : u->complete);
+}
 
 /* ---- calls that may fail */
 typedef int call(gcc2nn *g, const char *name, const char *value);
@@ -101,8 +106,9 @@ static int load(gcc2nn *g, const char *path, const char *none) {
     path = arena_printf(&g->arena, "%s", path);
     PUSH(&g->arena, &g->options.args, path);
     g->opened = true;
-    return session_open(&g->session, &g->options) && session_compile(&g->session) ? GCC2NN_OK
-                                                                                  : diags_status(&g->session.c->diags);
+    bool ok = session_open(&g->session, &g->options) && (!emits_onnx(&g->options) || emit_onnx_stop(&g->session)) &&
+              session_compile(&g->session);
+    return ok ? GCC2NN_OK : diags_status(&g->session.c->diags);
 }
 int gcc2nn_load(gcc2nn *g, const char *path) { return guarded(g, load, path, NULL); }
 
@@ -127,17 +133,20 @@ static bool allow(void *env, struct program *p) {
     bare_fits(p, DIAG_WARNING);
     return budget_holds(s, p, &s->taken) && !s->c->diags.errors; /* a warning may be one */
 }
-static int write_folder(gcc2nn *g, const char *folder, const char *none) {
+static bool write_project(struct session *s, const char *folder) {
+    if (!measure_for_budget(s)) return false;
+    s->project.allow = allow, s->project.allow_env = s;
+    return session_write(s, folder ? folder : format(s->c, "%s_c", s->project.name));
+}
+static int write_place(gcc2nn *g, const char *place, const char *none) {
     struct session *s = &g->session;
     (void)none;
     if (!gcc2nn_complete(g)) return misused(g, "there is no compiled model to write");
-    if (!measure_for_budget(s)) return diags_status(&s->c->diags);
-    s->project.allow = allow, s->project.allow_env = s;
-    folder = folder ? arena_printf(&g->arena, "%s", folder) : arena_printf(&g->arena, "%s_c", s->project.name);
-    g->wrote = session_write(s, folder);
+    if (place) place = arena_printf(&g->arena, "%s", place);
+    g->wrote = emits_onnx(&g->options) ? emit_onnx(s, place, &g->exported) : write_project(s, place);
     return g->wrote ? GCC2NN_OK : diags_status(&s->c->diags);
 }
-int gcc2nn_write(gcc2nn *g, const char *folder) { return guarded(g, write_folder, folder, NULL); }
+int gcc2nn_write(gcc2nn *g, const char *place) { return guarded(g, write_place, place, NULL); }
 
 /* ---- what was written */
 /* The sizes that the arena is told for: "batch = 1, seq = 8". */
@@ -180,9 +189,10 @@ static json_t *json(const struct session *s) {
 static int summarise(gcc2nn *g, const char *none, const char *nothing) {
     struct text t = {0};
     (void)none, (void)nothing;
-    if (!g->options.json) g->summary = line(&g->session);
+    bool onnx = emits_onnx(&g->options);
+    if (!g->options.json) g->summary = onnx ? emit_onnx_line(&g->session, &g->exported) : line(&g->session);
     else {
-        session_json_text(&g->session, json(&g->session), &t);
+        session_json_text(&g->session, onnx ? emit_onnx_json(&g->session, &g->exported) : json(&g->session), &t);
         g->summary = arena_printf(&g->arena, "%s", t.s);
         text_free(&t);
     }

@@ -43,8 +43,9 @@ void gcc2nn_free(gcc2nn *g);
 int gcc2nn_option(gcc2nn *g, const char *name, const char *value);
 /* Reads and compiles a model: ONNX, TensorFlow Lite, or the text of a module of loops (.lir). Once for each handle. */
 int gcc2nn_load(gcc2nn *g, const char *path);
-/* Writes sources, weights and project files of the model that was loaded. folder NULL: NAME_c here. */
-int gcc2nn_write(gcc2nn *g, const char *folder);
+/* Writes sources, weights and project files of the model that was loaded into a folder; with the option "emit", "onnx"
+ * the model as it is after the passes, into a file. place NULL: as the command names it. */
+int gcc2nn_write(gcc2nn *g, const char *place);
 /* What was written, in one line, or as JSON with the option "json"; NULL before. The handle's. */
 const char *gcc2nn_summary(gcc2nn *g);
 

@@ -2,6 +2,7 @@
 #include "compiler/options.h"
 #include "compiler/referee.h"
 #include "ir/base/nearest.h"
+#include "ir/graph/op.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -257,6 +258,11 @@ static bool add_limits(struct options *o, const char *value, struct text *proble
     return budget_parse(&o->limits, value, problem);
 }
 
+static bool parse_opset(struct options *o, const char *value, struct text *problem) {
+    if (!parse_count(value, 1, &o->opset, problem)) return false;
+    if (o->opset <= OPSET_NEWEST) return true;
+    return text_printf(problem, "opset %d is not known; 1 to %d are", o->opset, OPSET_NEWEST), false;
+}
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
@@ -273,6 +279,8 @@ SETTER(set_cc, cc, false)
 SETTER(set_python, python, false)
 SETTER(set_build_dir, build_dir, false)
 SETTER(set_stop, stop_after, false)
+SETTER(set_emit, emit, false)
+FLAG(set_external_data, external_data)
 FLAG(set_interpret, interpret)
 SETTER(set_against, against, false)
 FLAG(set_each_node, each_node)
@@ -323,8 +331,22 @@ const struct option_row option_rows[] = {
     {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
      CMD_PROGRAM, set_data, NULL, ONCE},
     {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy", CMD_PROGRAM, parse_input, NULL, REPEATS},
-    {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)",
-     CMD_COMPILE | CMD_RUN | CMD_BENCH | OPTION_OF_CALL, set_out, NULL, ONCE},
+    {"emit", 0, "KIND",
+     "c: the program (default); onnx: the model as ONNX, as it is after the pass of --stop-after, else after all "
+     "passes "
+     "of graphs",
+     CMD_COMPILE | OPTION_OF_CALL, set_emit, "c onnx", ONCE},
+    {"opset", 0, "N",
+     "of the ONNX model that is written (default: the model's own, or the oldest above it that has all of its "
+     "operators)",
+     CMD_COMPILE, parse_opset, NULL, ONCE},
+    {"external-data", 0, NULL,
+     "write the weights of an ONNX model beside it, in FILE.data (default: only where it would have 2 GiB or more)",
+     CMD_COMPILE, set_external_data, NULL, ONCE},
+    {"out", 'o', "DIR|FILE",
+     "folder for what is written (compile: default MODEL_c), or with --emit=onnx the file (default: MODEL.PASS.onnx)",
+     CMD_COMPILE | OPTION_OF_CALL, set_out, NULL, ONCE},
+    {"out", 'o', "DIR", "folder for what is written", CMD_RUN | CMD_BENCH | OPTION_OF_CALL, set_out, NULL, ONCE},
     {"out", 'o', "FILE",
      "the records that are written (default: MODEL.choices); what it holds already is not measured again",
      CMD_TUNE | OPTION_OF_CALL, set_out, NULL, ONCE},

@@ -31,12 +31,12 @@ struct options {
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
-    const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
+    const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit;
     const char *machine;      /* a file */
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
-    bool interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes, per_kernel, lower,
-        replay, emit_c;
+    bool external_data, interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes,
+        per_kernel, lower, replay, emit_c;
     const char *against;                     /* verify: a word of the table of referees; NULL: not given */
     enum dtype precision, weights_precision; /* NONE: not given */
     double rtol, atol;
@@ -49,6 +49,7 @@ struct options {
     const char *baseline;            /* a file */
     double max_regression;           /* percent */
     bool regression_given;
+    int opset; /* of ai.onnx; 0: not given */
 };
 
 /* run gets checked options and returns an exit_code. */

@@ -28,7 +28,7 @@ struct comparison {
 };
 static void compare(struct comparison *x, const struct type *t, const struct declared *d) {
     struct graph *g = x->g;
-    if (t->kind != TY_TENSOR || t->rank < 0) return;
+    if (t->kind != TY_TENSOR || t->rank < 0 || d->held) return;
     bool type = t->dtype == d->dtype;
     if (type && (shape_may_be(g, t, d) || (d->output < 0 && x->departed++ >= VALUES_TOLD))) return;
     diag_node(&g->ctx->diags, type ? DIAG_WARNING : DIAG_ERROR, type ? E_SHAPE : E_TYPE, NULL,

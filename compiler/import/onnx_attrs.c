@@ -1,5 +1,6 @@
 /* ONNX import: attributes, types and constants, from protobuf-c's structs to those of the graph IR. */
 #include "compiler/import/onnx_import.h"
+#include "compiler/import/onnx_kinds.h"
 #include "ir/base/checked.h"
 #include <string.h>
 
@@ -94,7 +95,8 @@ struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *
     if (!t)
         onnx_error(m, E_TYPE, "element type %d of %s is not known", p->elem_type,
                    input ? diag_quote(&m->c->arena, input) : "a value");
-    if (!input || (!shape && !given)) return type_tensor(m->c, t, NULL, -1);
+    if (!input || (!shape && !given)) /* but that it is a scalar, a body may say of its parameter */
+        return type_tensor(m->c, t, NULL, !input && shape && !shape->n_dim ? 0 : -1);
     int rank = given ? given->rank : shape->n_dim > 32 ? 33 : (int)shape->n_dim;
     if (rank > 32)
         return onnx_error(m, E_LIMIT, "%s has more than 32 dimensions", diag_quote(&m->c->arena, input)),
@@ -267,7 +269,6 @@ static bool tensor_list(struct importer *m, const Onnx__AttributeProto *p, struc
     const struct tensor **ts = NEWN(&m->c->arena, const struct tensor *, p->n_tensors);
     for (size_t i = 0; i < p->n_tensors; i++)
         if (!(ts[i] = onnx_tensor(m, p->tensors[i]))) return false;
-    a->kind = AT_TENSORS;
     a->n = (int)p->n_tensors;
     a->u.ts = ts;
     return true;
@@ -276,55 +277,39 @@ static bool tensor_list(struct importer *m, const Onnx__AttributeProto *p, struc
 static void string_list(struct importer *m, const Onnx__AttributeProto *p, struct attr *a) {
     struct str_elem *ss = NEWN(&m->c->arena, struct str_elem, p->n_strings);
     for (size_t i = 0; i < p->n_strings; i++) ss[i] = bytes_of(&p->strings[i]);
-    a->kind = AT_STRINGS;
     a->n = (int)p->n_strings;
     a->u.ss = ss;
 }
 
+static bool one_tensor(struct importer *m, const Onnx__AttributeProto *p, bool sparse, struct attr *a) {
+    if (sparse) a->u.t = p->sparse_tensor ? onnx_sparse(m, p->sparse_tensor) : NULL;
+    else a->u.t = p->t ? onnx_tensor(m, p->t) : NULL;
+    return a->u.t != NULL;
+}
+static void type_value(struct importer *m, const Onnx__AttributeProto *p, struct attr *a) {
+    struct type *ty = NEW(&m->c->arena, struct type);
+    *ty = onnx_type(m, p->tp, NULL);
+    a->u.type = ty;
+}
+
 enum attr_kind_result onnx_attr(struct importer *m, const char *name, const Onnx__AttributeProto *p, struct attr *a) {
+    int type = p->has_type && p->type ? (int)p->type : guess_kind(p);
     *a = (struct attr){.name = name};
-    int kind = p->has_type ? (int)p->type : 0;
-    switch (kind ? kind : guess_kind(p)) {
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
-        a->kind = AT_INT;
-        a->u.i = p->i;
-        return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
-        a->kind = AT_FLOAT;
-        a->u.f = p->f;
-        return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
-        a->kind = AT_STRING;
-        a->u.s = bytes_of(&p->s);
-        return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
-        a->kind = AT_INTS;
-        a->n = (int)p->n_ints;
-        a->u.is = p->ints;
-        return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
-        a->kind = AT_FLOATS;
-        a->n = (int)p->n_floats;
-        a->u.fs = p->floats;
-        return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS: string_list(m, p, a); return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
-        a->kind = AT_TENSOR;
-        return p->t && (a->u.t = onnx_tensor(m, p->t)) ? ATTR_OK : ATTR_BAD;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR:
-        a->kind = AT_TENSOR;
-        return p->sparse_tensor && (a->u.t = onnx_sparse(m, p->sparse_tensor)) ? ATTR_OK : ATTR_BAD;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSORS: return tensor_list(m, p, a) ? ATTR_OK : ATTR_BAD;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO: {
-        struct type *ty = NEW(&m->c->arena, struct type);
-        *ty = onnx_type(m, p->tp, NULL);
-        a->kind = AT_TYPE;
-        a->u.type = ty;
-        return ATTR_OK;
+    if (!attr_kind_by_onnx(type, &a->kind)) return ATTR_BAD;
+    switch (a->kind) {
+    case AT_INT: a->u.i = p->i; break;
+    case AT_FLOAT: a->u.f = p->f; break;
+    case AT_STRING: a->u.s = bytes_of(&p->s); break;
+    case AT_INTS: a->n = (int)p->n_ints, a->u.is = p->ints; break;
+    case AT_FLOATS: a->n = (int)p->n_floats, a->u.fs = p->floats; break;
+    case AT_STRINGS: string_list(m, p, a); break;
+    case AT_TENSOR:
+        return one_tensor(m, p, type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR, a) ? ATTR_OK : ATTR_BAD;
+    case AT_TENSORS: return tensor_list(m, p, a) ? ATTR_OK : ATTR_BAD;
+    case AT_TYPE: type_value(m, p, a); break;
+    case AT_REGION: return p->g ? ATTR_GRAPH : ATTR_BAD;
     }
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH: a->kind = AT_REGION; return p->g ? ATTR_GRAPH : ATTR_BAD;
-    default: return ATTR_BAD;
-    }
+    return ATTR_OK;
 }
 
 /* ---- Constant nodes: exactly one of eight attributes */

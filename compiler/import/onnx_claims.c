@@ -70,7 +70,14 @@ static void outputs(struct importer *m) {
 /* ---- declared types */
 static void declare(struct importer *m, const Onnx__ValueInfoProto *v, int output) {
     const Onnx__TypeProto *t = v->type;
-    if (!v->name || !t || t->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return;
+    if (!v->name || !t) return;
+    if (output >= 0 && t->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+        struct type *held = NEW(&m->c->arena, struct type);
+        *held = onnx_type(m, t, NULL);
+        PUSH(&m->c->arena, &m->g->declared,
+             ((struct declared){.name = intern(m->c->names, v->name), .output = output, .rank = -1, .held = held}));
+    }
+    if (t->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return;
     const Onnx__TensorShapeProto *shape = t->tensor_type->shape;
     struct declared d = {.name = intern(m->c->names, v->name),
                          .output = output,

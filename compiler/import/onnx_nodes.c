@@ -137,7 +137,7 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
         m->stopped = true;
         return;
     }
-    if (!strcmp(domain, "gcc2nn") || !strcmp(domain, "tflite")) /* their makers vouch for what they are given */
+    if (domain_is_ours(domain)) /* their makers vouch for what they are given */
         onnx_error(m, E_OP, "operators of the domain %s are made by the compiler; no ONNX model may hold them", domain);
     if (!*domain && strcmp(op, "Constant") == 0) {
         declare_constant(m, s, p);

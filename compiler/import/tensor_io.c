@@ -227,18 +227,17 @@ static void put_name(struct text *out, unsigned field, const char *name) {
     if (name) put_bytes(out, field, name, strlen(name));
 }
 
-/* A splat's element repeated; for sub-byte types into every part of the byte. */
-static void put_splat(struct text *out, const struct tensor *t, size_t n) {
+void tensor_fill_splat(const struct tensor *t, uint8_t *out, size_t n) {
     const uint8_t *p = t->bytes;
     int bits = dtype_bits(t->type);
-    if (bits >= 8) {
-        size_t size = (size_t)dtype_bytes(t->type);
-        for (size_t i = 0; i < n; i += size) text_addn(out, (const char *)p, size);
-        return;
+    uint8_t element[16];
+    size_t size = bits < 8 ? 1 : (size_t)dtype_bytes(t->type);
+    memcpy(element, p, size);
+    if (bits < 8) { /* into every part of the byte */
+        element[0] = (uint8_t)(p[0] & ((1u << bits) - 1));
+        for (int shift = bits; shift < 8; shift *= 2) element[0] |= (uint8_t)(element[0] << shift);
     }
-    unsigned byte = p[0] & ((1u << bits) - 1);
-    for (int shift = bits; shift < 8; shift *= 2) byte |= byte << shift;
-    for (size_t i = 0; i < n; i++) text_char(out, (char)byte);
+    for (size_t i = 0; i < n; i++) out[i] = element[i % size];
 }
 
 void tensor_to_proto(const struct tensor *t, struct text *out) {
@@ -260,7 +259,10 @@ void tensor_to_proto(const struct tensor *t, struct text *out) {
     }
     put_varint(out, 9 << 3 | 2);
     put_varint(out, n);
-    put_splat(out, t, n);
+    enum { PART = 4096 };
+    uint8_t part[PART];
+    tensor_fill_splat(t, part, n < PART ? n : PART);
+    for (size_t i = 0; i < n; i += PART) text_addn(out, (const char *)part, n - i < PART ? n - i : PART);
 }
 
 /* --- values: tensors, sequences, optionals and maps --- */

@@ -20,6 +20,9 @@ struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProt
 /* Appends a serialized TensorProto with raw_data (string_data for strings). */
 void tensor_to_proto(const struct tensor *t, struct text *out);
 
+/* The first n bytes that raw_data has for a splat; n is a multiple of the element's size. */
+void tensor_fill_splat(const struct tensor *t, uint8_t *out, size_t n);
+
 /* One value of a test case: what input_N.pb and output_N.pb hold. */
 struct value_io {
     enum value_kind kind;

@@ -60,6 +60,12 @@ CODE(E_ARITY, 306, "wrong number of inputs or outputs",
      "a.gir: node 0 (Relu): 2 inputs, but the operator takes at most 1",
      "Compare the node with the operator's section of the ONNX specification; older versions of an operator may take "
      "fewer.")
+CODE(E_SAY, 307, "ONNX cannot say it",
+     "A model is to be written as ONNX, but a node, an input or an output of it has no counterpart there: what the "
+     "compiler made of an operator, or a form that the opset asked for does not have.",
+     "model.onnx: node 4 \"norm\" (GroupNormalization): ONNX has no operator for what stands here: GroupNormalization "
+     "of the compiler's own",
+     "Write the model as it is after an earlier pass (--stop-after=import), or for a newer opset (--opset).")
 CODE(E_SIZE, 401, "size out of range",
      "A dimension, element count or byte size is negative or exceeds what can be addressed.",
      "model.onnx: node 2 (Slice): the result would have a negative dimension (axis 1)",

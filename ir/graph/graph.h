@@ -100,9 +100,10 @@ struct declared {
     const char *name;
     int output; /* its number; -1: no output */
     enum dtype dtype;
-    int rank;            /* -1: not said */
-    const int64_t *dims; /* [rank]; -1: not said, or a name */
-    const char *text;    /* "f32[N,3]" */
+    int rank;                /* -1: not said */
+    const int64_t *dims;     /* [rank]; -1: not said, or a name */
+    const char *text;        /* "f32[N,3]" */
+    const struct type *held; /* of an output that is no tensor; of those nothing else is said */
 };
 struct said_rank { /* --rank: of the value of that name */
     const char *name;

@@ -69,3 +69,19 @@ int opset_newest(const char *domain) {
     if (!*domain) return OPSET_NEWEST;
     return strcmp(domain, "ai.onnx.ml") == 0 ? 5 : 1;
 }
+
+int node_form_since(const struct node *n) {
+    int since = n->op->first;
+    for (const struct op_upgrade *u = n->op->upgrades; u && u->upto; u++) since = u->upto + 1;
+    if (opset_newest(n->domain) == 1)
+        return since; /* rows of such a domain may share attributes with one that has versions */
+    for (int k = 0; k < n->attrs.n; k++) {
+        const struct op_attr *a = op_attr_named(n->op, n->attrs.v[k].name);
+        if (a && a->since > since) since = a->since;
+    }
+    return since;
+}
+
+bool domain_is_ours(const char *domain) {
+    return !strcmp(domain, "gcc2nn") || !strcmp(domain, "tflite") || !strcmp(domain, "tflite.custom");
+}

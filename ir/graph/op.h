@@ -24,11 +24,14 @@ struct op_slot {
     uint64_t types;
     int flags;
 }; /* name NULL ends a list */
-enum { A_REQUIRED = 1 };
+/* Of attributes that ONNX does not have: A_OURS: it marks a form that the newest version cannot say (see upgrades);
+ * A_NOTE: it says nothing of what the node means. */
+enum { A_REQUIRED = 1, A_OURS = 2, A_NOTE = 4 };
 struct op_attr { /* name NULL ends a list */
     const char *name;
     enum attr_kind kind;
     int flags;
+    int since; /* the version that brought it to the form of the row; 0: the form always had it */
     int64_t i; /* defaults */
     float f;
     const char *s;
@@ -130,8 +133,12 @@ struct op {
     const struct op_control *control;
     const char *as; /* for define and expand that serve several rows: what this one is called where it is known */
     const struct op_upgrade *upgrades; /* upto 0 ends */
-    const char *spec;                  /* section, and every deliberate deviation */
-    int flags;                         /* enum op_flags */
+    /* Optional, the other way: brings a form of our own (A_OURS) into words of the newest version, by the node itself
+     * and others around it. NULL, or why it cannot. */
+    const char *(*standard)(struct node *n);
+    const char *spec; /* section, and every deliberate deviation */
+    int flags;        /* enum op_flags */
+    int until;        /* the last version that has it; 0: the newest does */
     struct op_axes axes;
     const struct op_in_integers *integers; /* optional */
     /* Optional. Does n only cut off floats below *lo and above *hi, which are known? */
@@ -158,4 +165,9 @@ int op_count(void);
 const struct op *op_at(int k);        /* sorted by domain and name */
 enum { OPSET_NEWEST = 28 };           /* of ai.onnx */
 int opset_newest(const char *domain); /* the newest version known here; 1 for domains without versions */
+/* The oldest version in which n can be written as it is: that of the form which upgrades lead to, or of an attribute.
+ */
+int node_form_since(const struct node *n);
+/* Domains whose operators the compiler makes and no model file may hold. */
+bool domain_is_ours(const char *domain);
 #endif

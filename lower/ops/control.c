@@ -689,8 +689,10 @@ static void up_scan(struct node *n) {
 }
 static const struct op_upgrade u_scan[] = {{8, up_scan}, {0}};
 static const struct op_control loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};
-static const struct op_attr if_attrs[] = {
-    A_REGION("then_branch", .flags = A_REQUIRED), A_REGION("else_branch", .flags = A_REQUIRED), {0}};
+static const struct op_attr if_attrs[] = {A_REGION("then_branch", .flags = A_REQUIRED),
+                                          A_REGION("else_branch", .flags = A_REQUIRED),
+                                          A_INT("specialised", .flags = A_NOTE),
+                                          {0}};
 static const struct op_attr loop_attrs[] = {A_REGION("body", .flags = A_REQUIRED), {0}};
 static const struct op_attr scan_attrs[] = {A_REGION("body", .flags = A_REQUIRED),
                                             A_INT("num_scan_inputs", .flags = A_REQUIRED),

@@ -73,7 +73,20 @@ static void op_prelu(void) {
 }
 static void up_prelu(struct node *n) { up_default_int(n, "channels", 1); }
 static const struct op_upgrade u_prelu[] = {{6, up_prelu}, {0}};
-static const struct op_attr a_prelu[] = {A_INT("channels"), {0}};
+static const char *std_prelu(struct node *n) {
+    struct value *x = n->ins.v[0], *slope = n->ins.v[1];
+    int64_t axes[32], one;
+    int rank = x->type.rank, count = 0;
+    if (!node_int(n, "channels")) return NULL;
+    if (rank < 0 || slope->type.rank < 0) return "the ranks of its operands are not known yet";
+    node_drop_attr(n, "channels");
+    if (slope->type.rank != 1 || (x_is_int(slope->type.dims[0], &one) && one == 1)) return NULL;
+    for (int k = 2; k < rank; k++) axes[count++] = k - 1;
+    if (count)
+        node_set_input(n, 1, std_node(n, n, "Unsqueeze", (struct value *[]){slope, up_const_i64(n, axes, count)}, 2));
+    return NULL;
+}
+static const struct op_attr a_prelu[] = {A_INT("channels", .flags = A_OURS), {0}};
 static void op_and(void) { map2(and_, BOOL); }
 static void op_or(void) { map2(or_, BOOL); }
 static void op_xor(void) { map2(ne, BOOL); }
@@ -252,8 +265,9 @@ static const struct op_slot s_castlike[] = {{"input", TS_REAL, 0}, {"target_type
 static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
 static const struct op_slot s_clip[] = {
     {"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
-static const struct op_attr a_to[] = {A_INT("to", .flags = A_REQUIRED), A_INT("saturate", .i = 1), {0}},
-                            a_castlike[] = {A_INT("saturate", .i = 1), {0}}, a_fmod[] = {A_INT("fmod"), {0}};
+static const struct op_attr a_to[] = {A_INT("to", .flags = A_REQUIRED), A_INT("saturate", .i = 1, .since = 19), {0}},
+                            a_castlike[] = {A_INT("saturate", .i = 1, .since = 19), {0}},
+                            a_fmod[] = {A_INT("fmod"), {0}};
 static const struct op_attr a_isinf[] = {A_INT("detect_negative", .i = 1), A_INT("detect_positive", .i = 1), {0}};
 static const struct op_attr a_shift[] = {A_STRING("direction", .flags = A_REQUIRED), {0}};
 /* Clip-6 has bounds always: its defaults are the greatest finite numbers of f32. */
@@ -266,7 +280,22 @@ static void up_clip(struct node *n) {
                                            .u.f = k ? FLT_MAX : -FLT_MAX});
 }
 static const struct op_upgrade u_clip[] = {{10, up_clip}, {0}};
-static const struct op_attr a_clip[] = {A_FLOAT("min"), A_FLOAT("max"), {0}};
+static const char *std_clip(struct node *n) {
+    static const char *const names[] = {"min", "max"};
+    struct value *x = n->ins.v[0];
+    for (int k = 0; k < 2; k++) {
+        const struct attr *a = node_attr(n, names[k]);
+        if (!a) continue;
+        struct tensor *t = tensor_new(&up_ctx(n)->arena, x->type.dtype ? x->type.dtype : F32, NULL, 0);
+        tensor_set_f(t, 0, (double)a->u.f);
+        struct value *bound = graph_const(n->in->graph, "", t);
+        if (!x->type.dtype) bound = std_node(n, n, "CastLike", (struct value *[]){bound, x}, 2);
+        node_set_input(n, k + 1, bound);
+        node_drop_attr(n, names[k]);
+    }
+    return NULL;
+}
+static const struct op_attr a_clip[] = {A_FLOAT("min", .flags = A_OURS), A_FLOAT("max", .flags = A_OURS), {0}};
 
 /* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of
  * 1 say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known
@@ -410,7 +439,7 @@ const struct op ops_elementwise[] = {
     SCALING("Div", op_div, 0, affine_div),
     {"", "Mod", 13, 10, a_fmod, slots_ab_num, slots_y, .define = op_mod,
      .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
-    {"", "PRelu", 16, 1, a_prelu, slots_ab_num, slots_y, .define = op_prelu, .upgrades = u_prelu,
+    {"", "PRelu", 16, 1, a_prelu, slots_ab_num, slots_y, .define = op_prelu, .upgrades = u_prelu, .standard = std_prelu,
      .spec = "PRelu-16; channels marks the form before 7"},
     {"", "Pow", 15, 1, attrs_none, slots_ab_num, slots_y, .define = op_pow, .upgrades = u_broadcast,
      .spec = "Pow-15; integers are computed in f64"},
@@ -431,7 +460,8 @@ const struct op ops_elementwise[] = {
     MAP1("Sum", 13, s_flts, op_sum),
     MAP1("Mean", 13, s_flts, op_mean),
     {"", "Where", 16, 9, attrs_none, s_where, slots_y, .define = op_where, .spec = "Where-16"},
-    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .upgrades = u_clip, .clamps = clip_clamps,
+    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .upgrades = u_clip, .standard = std_clip,
+     .clamps = clip_clamps,
      .spec = "Clip-13, where an absent bound bounds nothing, as in its function body; the bounds of Clip-6 stay "
              "attributes"},
     {"", "Cast", 25, 1, a_to, slots_real, slots_y, .define = op_cast, .upgrades = u_cast,

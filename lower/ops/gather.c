@@ -67,7 +67,7 @@ static void op_onehot(void) {
 }
 
 static const struct op_slot s_onehot[] = {{"indices", TS_NUM, 0}, {"depth", TS_NUM, 0}, {"values", TS_ANY, 0}, {0}};
-static const struct op_attr a_nd[] = {A_INT("batch_dims"), {0}};
+static const struct op_attr a_nd[] = {A_INT("batch_dims", .since = 12), {0}};
 const struct op ops_gather[] = {
     {"", "Gather", 13, 1, attrs_axis0, slots_gather, slots_y, .define = op_gather, .spec = "Gather-13",
      .flags = OP_PICKS, .axes = {AXES_ATTR}},

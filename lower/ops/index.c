@@ -228,8 +228,9 @@ static void op_reversesequence(void) {
 }
 
 static const struct op_attr a_axis[] = {A_INT("axis", .flags = A_REQUIRED), {0}},
-                            a_split[] = {A_INT("axis"), A_INT("num_outputs"), {0}};
-static const struct op_attr a_block[] = {A_INT("blocksize", .flags = A_REQUIRED), A_STRING("mode", .s = "DCR"), {0}};
+                            a_split[] = {A_INT("axis"), A_INT("num_outputs", .since = 18), {0}};
+static const struct op_attr a_block[] = {
+    A_INT("blocksize", .flags = A_REQUIRED), A_STRING("mode", .s = "DCR", .since = 11), {0}};
 static const struct op_attr a_rev[] = {A_INT("batch_axis", .i = 1), A_INT("time_axis"), {0}};
 static const struct op_slot s_split[] = {{"input", TS_ANY, 0}, {"split", TSET(I64), OPTIONAL}, {0}},
                             s_rev[] = {{"input", TS_ANY, 0}, {"sequence_lens", TSET(I64), 0}, {0}};

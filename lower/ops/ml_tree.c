@@ -281,9 +281,9 @@ static const struct op_attr a_classes[] = {A_INT("classes"), A_INT("transform"),
     }
 const struct op ops_ml_tree[] = {
     {"ai.onnx.ml", "TreeEnsembleRegressor", 3, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,
-     .spec = "ai.onnx.ml TreeEnsembleRegressor-3; a single target is transformed by PROBIT only"},
+     .until = 4, .spec = "ai.onnx.ml TreeEnsembleRegressor-3; a single target is transformed by PROBIT only"},
     {"ai.onnx.ml", "TreeEnsembleClassifier", 3, 1, a_classifier, slots_ml_numbers, slots_ml_classes,
-     .expand = exp_classifier,
+     .expand = exp_classifier, .until = 4,
      .spec = "ai.onnx.ml TreeEnsembleClassifier-3; the values for one of two classes speak for the second one"},
     {"ai.onnx.ml", "TreeEnsemble", 5, 5, a_ensemble, slots_ml_numbers, slots_y, .expand = exp_ensemble,
      .spec = "ai.onnx.ml TreeEnsemble-5; post_transform 1 is LOGISTIC and 2 SOFTMAX, as in ONNX Runtime"},

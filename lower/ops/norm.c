@@ -84,6 +84,24 @@ static void up_joint(struct node *n) {
     up_default_int(n, "joint", 1);
 }
 static const struct op_upgrade u_soft[] = {{12, up_joint}, {0}};
+/* Over all axes from `axis` on is over the last one of a matrix; over the last axis alone both forms are the same. */
+static const char *std_joint(struct node *n) {
+    struct value *x = n->ins.v[0], *y = n->outs.v[0];
+    int64_t axis = node_int(n, "axis");
+    bool joint = node_int(n, "joint") != 0, alone = axis == -1 || (x->type.rank >= 0 && axis == x->type.rank - 1);
+    node_drop_attr(n, "joint");
+    if (!joint || alone) return NULL;
+    struct value *shape = std_node(n, n, "Shape", &x, 1), *matrix = std_node(n, n, "Flatten", &x, 1);
+    node_set_attr(matrix->def, (struct attr){.name = "axis", .kind = AT_INT, .u.i = axis});
+    node_set_input(n, 0, matrix);
+    node_set_attr(n, (struct attr){.name = "axis", .kind = AT_INT, .u.i = -1});
+    struct value *back = std_node(n, n->next, "Reshape", (struct value *[]){matrix, shape}, 2);
+    back->type = y->type, back->name = y->name;
+    y->type = (struct type){.kind = TY_NONE}, y->name = "";
+    value_replace(y, back);
+    node_set_input(back->def, 0, y);
+    return NULL;
+}
 
 static E centred(T x, X i, T mean, const bool *kept) {
     return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept)));
@@ -263,7 +281,7 @@ static void op_instancenorm(void) {
     X i = axes(shape(x)), c = list1(i.v[1]);
     out(0, dtype(x), i, add(mul(mul(centred(x, i, mean, kept), at(inv, pick(i, kept))), at(scale, c)), at(b, c)));
 }
-#define GROUP_ATTRS A_FLOAT("epsilon", .f = 1e-5f), A_INT("stash_type", .i = 1), A_INT("per_group")
+#define GROUP_ATTRS A_FLOAT("epsilon", .f = 1e-5f), A_INT("stash_type", .i = 1), A_INT("per_group", .flags = A_OURS)
 static const struct op_attr a_group[] = {GROUP_ATTRS, A_INT("num_groups", .flags = A_REQUIRED), {0}},
                             a_grouped[] = {GROUP_ATTRS, {0}};
 /* In two steps, so that each group is a row of what it computes: x as [n, group, channel of the group, ...], and back.
@@ -337,7 +355,7 @@ static void op_mvn(void) {
     out(0, dtype(x), i, div_(centred(x, i, mean, kept), add(div_(num(1), at(inv, pick(i, kept))), num(1e-9))));
 }
 
-static const struct op_attr a_soft[] = {A_INT("axis", .i = -1), A_INT("joint"), {0}};
+static const struct op_attr a_soft[] = {A_INT("axis", .i = -1), A_INT("joint", .flags = A_OURS), {0}};
 static const struct op_attr a_layer[] = {A_INT("axis", .i = -1),
                                          A_FLOAT("epsilon", .f = 1e-5f),
                                          A_INT("stash_type", .i = 1),
@@ -361,7 +379,7 @@ static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0},
 #define SOFT(name, fn)                                                                                                 \
     {                                                                                                                  \
         "", name, 13, 1, a_soft, slots_float, slots_y,                                                                 \
-            .define = fn, .upgrades = u_soft,                                                                          \
+            .define = fn, .upgrades = u_soft, .standard = std_joint,                                                   \
             .spec = name "-13; joint marks the older form, over all axes from `axis` on", .axes = {                    \
                 AXES_ATTR,                                                                                             \
                 .reduces = true                                                                                        \

@@ -228,6 +228,11 @@ void up_attr_to_input(struct node *n, const char *attr, int k) {
     if (k >= n->ins.n || !n->ins.v[k]) node_set_input(n, k, up_const_i64(n, v, a->kind == AT_INT ? 1 : a->n));
     node_drop_attr(n, attr);
 }
+struct value *std_node(struct node *n, struct node *before, const char *op, struct value *const *ins, int nins) {
+    struct node *made = node_new(n->in, before, "", op, ins, nins, 1);
+    made->op = op_find("", op), made->version = OPSET_NEWEST, made->origin = n->origin, made->name = n->name;
+    return made->outs.v[0];
+}
 void up_default_int(struct node *n, const char *attr, int64_t v) {
     if (node_attr(n, attr)) return;
     node_set_attr(n, (struct attr){.name = intern(up_ctx(n)->names, attr), .kind = AT_INT, .u.i = v});

@@ -144,4 +144,6 @@ struct ctx *up_ctx(struct node *n);
 void up_attr_to_input(struct node *n, const char *attr, int k);
 void up_default_int(struct node *n, const char *attr, int64_t v); /* given explicitly when absent */
 struct value *up_const_i64(struct node *n, const int64_t *v, int count);
+/* For op.standard: a node with one result in front of `before` (NULL: at the end), named as n is. */
+struct value *std_node(struct node *n, struct node *before, const char *op, struct value *const *ins, int nins);
 #endif

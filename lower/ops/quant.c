@@ -78,8 +78,9 @@ static const struct op_slot s_dequant[] = {
     {"x", TS_INT | TS_F8 | TS_SUB, 0}, {"x_scale", TS_FLOAT, 0}, {"x_zero_point", TS_ANY, OPTIONAL}, {0}};
 static const struct op_slot s_dynamic_out[] = {
     {"y", TS_ANY, 0}, {"y_scale", TS_ANY, 0}, {"y_zero_point", TS_ANY, 0}, {0}};
-static const struct op_attr a_quant[] = {A_INT("axis", .i = 1),     A_INT("block_size"), A_INT("output_dtype"),
-                                         A_INT("saturate", .i = 1), A_INT("precision"),  {0}};
+static const struct op_attr a_quant[] = {A_INT("axis", .i = 1, .since = 13), A_INT("block_size", .since = 21),
+                                         A_INT("output_dtype", .since = 21), A_INT("saturate", .i = 1, .since = 19),
+                                         A_INT("precision", .since = 23),    {0}};
 const struct op ops_quant[] = {
     {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize,
      .spec = "QuantizeLinear-25; computed in f32", .flags = OP_QUANTIZES, .axes = {AXES_ATTR}},

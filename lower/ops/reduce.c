@@ -150,7 +150,8 @@ static void op_argmin(void) { arg(RED_MIN); }
 static void up_axes(struct node *n) { up_attr_to_input(n, "axes", 1); }
 static const struct op_upgrade u_axes[] = {{17, up_axes}, {0}}, u_sum_axes[] = {{12, up_axes}, {0}};
 static const struct op_attr a_reduce[] = {A_INT("keepdims", .i = 1), A_INT("noop_with_empty_axes"), {0}};
-static const struct op_attr a_arg[] = {A_INT("axis"), A_INT("keepdims", .i = 1), A_INT("select_last_index"), {0}};
+static const struct op_attr a_arg[] = {
+    A_INT("axis"), A_INT("keepdims", .i = 1), A_INT("select_last_index", .since = 12), {0}};
 static const struct op_slot s_reduce[] = {{"data", TS_NUM | TSET(BOOL), 0}, {"axes", TSET(I64), OPTIONAL}, {0}},
                             s_num[] = {{"data", TS_NUM, 0}, {0}};
 #define ROW(name, fn)                                                                                                  \

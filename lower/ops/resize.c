@@ -389,6 +389,19 @@ static void up_resize(struct node *n) {
     node_set_attr(n, rounding);
 }
 static const struct op_upgrade u_resize[] = {{10, up_resize}, {0}};
+/* What "simple" rounds up is only what shrinks. */
+static const char *std_resize(struct node *n) {
+    const struct attr *round = node_attr(n, "nearest_mode"), *mode = node_attr(n, "mode");
+    if (!round || round->u.s.n != 6 || memcmp(round->u.s.p, "simple", 6) != 0) return NULL;
+    bool nearest = !mode || (mode->u.s.n == 7 && !memcmp(mode->u.s.p, "nearest", 7));
+    const struct value *scales = node_in(n, 2);
+    for (int64_t k = 0; nearest && k < (scales && scales->init ? tensor_count(scales->init) : 1); k++)
+        if (!scales || !scales->init || tensor_f(scales->init, k) < 1)
+            return "before opset 11 cells that a smaller picture leaves out were chosen in another way";
+    if (nearest) node_set_attr(n, (struct attr){.name = round->name, .kind = AT_STRING, .u.s = {.p = "floor", .n = 5}});
+    else node_drop_attr(n, "nearest_mode");
+    return NULL;
+}
 
 /* ---- Upsample */
 static void up_upsample(struct node *n) { /* the scales were an attribute */
@@ -414,22 +427,23 @@ static const struct op_slot s_resize[] = {{"X", TS_NUM, 0},
                                           {"sizes", TSET(I64), OPTIONAL},
                                           {0}};
 static const struct op_slot s_upsample[] = {{"X", TS_NUM, 0}, {"scales", TSET(F32), 0}, {0}};
-static const struct op_attr a_resize[] = {A_INT("antialias"),
+static const struct op_attr a_resize[] = {A_INT("antialias", .since = 18),
                                           A_INTS("axes"),
                                           A_STRING("coordinate_transformation_mode", .s = "half_pixel"),
                                           A_FLOAT("cubic_coeff_a", .f = -0.75f),
                                           A_INT("exclude_outside"),
                                           A_FLOAT("extrapolation_value"),
-                                          A_STRING("keep_aspect_ratio_policy", .s = "stretch"),
+                                          A_STRING("keep_aspect_ratio_policy", .s = "stretch", .since = 18),
                                           A_STRING("mode", .s = "nearest"),
                                           A_STRING("nearest_mode", .s = "round_prefer_floor"),
                                           {0}};
 static const struct op_attr a_upsample[] = {A_STRING("mode", .s = "nearest"), {0}};
 const struct op ops_resize[] = {
     {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
+     .standard = std_resize,
      .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; nearest before opset 11 rounds as there",
      .axes = {AXES_SIZES, .sizes = 1u << 2 | 1u << 3}},
-    {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample,
+    {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample, .until = 9,
      .spec = "Upsample-9, as Resize"},
     {0},
 };

@@ -523,7 +523,7 @@ static const struct op_upgrade u_rnn[] = {{6, up_rnn}, {0}};
 
 #define COMMON                                                                                                         \
     A_STRINGS("activations"), A_FLOATS("activation_alpha"), A_FLOATS("activation_beta"), A_FLOAT("clip"),              \
-        A_STRING("direction", .s = "forward"), A_INT("hidden_size"), A_INT("layout")
+        A_STRING("direction", .s = "forward"), A_INT("hidden_size"), A_INT("layout", .since = 14)
 static const struct op_attr a_rnn[] = {COMMON, {0}}, a_gru[] = {COMMON, A_INT("linear_before_reset"), {0}};
 static const struct op_attr a_lstm[] = {COMMON, A_INT("input_forget"), {0}};
 #define STEP                                                                                                           \

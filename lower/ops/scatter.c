@@ -97,12 +97,12 @@ static void op_scatternd(void) {
 }
 
 static const struct op_slot s_scatter[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {"updates", TS_ANY, 0}, {0}};
-static const struct op_attr a_elements[] = {A_INT("axis"), A_STRING("reduction", .s = "none"), {0}},
-                            a_nd[] = {A_STRING("reduction", .s = "none"), {0}};
+static const struct op_attr a_elements[] = {A_INT("axis"), A_STRING("reduction", .s = "none", .since = 16), {0}},
+                            a_nd[] = {A_STRING("reduction", .s = "none", .since = 16), {0}};
 const struct op ops_scatter[] = {
     {"", "ScatterElements", 18, 11, a_elements, s_scatter, slots_y, .define = op_scatterelements,
      .spec = "ScatterElements-18"},
-    {"", "Scatter", 11, 9, a_elements, s_scatter, slots_y, .define = op_scatterelements,
+    {"", "Scatter", 11, 9, a_elements, s_scatter, slots_y, .define = op_scatterelements, .until = 10,
      .spec = "Scatter-11, the older name of ScatterElements"},
     {"", "ScatterND", 18, 11, a_nd, s_scatter, slots_y, .define = op_scatternd, .spec = "ScatterND-18"},
     {0},

@@ -308,8 +308,10 @@ static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_IND
 static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}},
                             s_trilu[] = {{"input", TS_REAL, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
 static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM, 0}, {"delta", TS_NUM, 0}, {0}};
-static const struct op_attr a_reshape[] = {A_INT("allowzero"), {0}}, a_flatten[] = {A_INT("axis", .i = 1), {0}};
-static const struct op_attr a_perm[] = {A_INTS("perm"), {0}}, a_shape[] = {A_INT("start"), A_INT("end"), {0}};
+static const struct op_attr a_reshape[] = {A_INT("allowzero", .since = 14), {0}},
+                            a_flatten[] = {A_INT("axis", .i = 1), {0}};
+static const struct op_attr a_perm[] = {A_INTS("perm"), {0}},
+                            a_shape[] = {A_INT("start", .since = 15), A_INT("end", .since = 15), {0}};
 static const struct op_attr a_value[] = {A_TENSOR("value"), {0}}, a_trilu[] = {A_INT("upper", .i = 1), {0}};
 static const struct op_attr a_constant[] = {A_TENSOR("value"),    A_INT("value_int"),       A_FLOAT("value_float"),
                                             A_INTS("value_ints"), A_FLOATS("value_floats"), {0}};

@@ -187,7 +187,8 @@ static void op_mel(void) {
 
 static const struct op_slot s_dft[] = {
     {"input", TS_FLOAT, 0}, {"dft_length", TS_INDEX, OPTIONAL}, {"axis", TSET(I64), OPTIONAL}, {0}};
-static const struct op_attr a_dft[] = {A_INT("axis", .i = -2), A_INT("inverse"), A_INT("onesided"), {0}};
+static const struct op_attr a_dft[] = {
+    A_INT("axis", .i = -2, .flags = A_OURS), A_INT("inverse"), A_INT("onesided"), {0}};
 static const struct op_slot s_stft[] = {{"signal", TS_FLOAT, 0},
                                         {"frame_step", TS_INDEX, 0},
                                         {"window", TS_FLOAT, OPTIONAL},
@@ -202,8 +203,13 @@ static const struct op_slot s_mel[] = {{"num_mel_bins", TS_INDEX, 0},     {"dft_
 static const struct op_attr a_mel[] = {A_INT("output_datatype"), {0}};
 static void up_dft(struct node *n) { up_default_int(n, "axis", 1); }
 static const struct op_upgrade u_dft[] = {{19, up_dft}, {0}};
+static const char *std_dft(struct node *n) {
+    if (!node_in(n, 2)) node_set_input(n, 2, graph_scalar(n->in->graph, I64, node_int(n, "axis")));
+    node_drop_attr(n, "axis");
+    return NULL;
+}
 const struct op ops_signal[] = {
-    {"", "DFT", 20, 17, a_dft, s_dft, slots_y, .define = op_dft, .upgrades = u_dft,
+    {"", "DFT", 20, 17, a_dft, s_dft, slots_y, .define = op_dft, .upgrades = u_dft, .standard = std_dft,
      .spec = "DFT-20; a sum over the axis"},
     {"", "STFT", 17, 17, a_stft, s_stft, slots_y, .define = op_stft, .spec = "STFT-17; a sum over each frame"},
     {"", "HannWindow", 17, 17, a_window, s_size, slots_y, .define = op_hann, .spec = "HannWindow-17"},

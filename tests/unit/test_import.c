@@ -92,7 +92,7 @@ Test(import, unnamed_dims_keep_clear_of_named_ones) {
 }
 
 Test(import, dims_and_shapes_from_the_user) {
-    struct dim_option fixed = {"N", 4, 4, 0}, range = {"N", 1, 64, 8};
+    struct dim_option fixed = {.name = "N", .lo = 4, .hi = 4}, range = {.name = "N", .lo = 1, .hi = 64, .ref = 8};
     struct import_options o = {.keep_unknown = true, .dims = &fixed, .ndims = 1};
     cr_assert(strstr(text_of(import_as(w_model(chain()), &o)), "region \"main\" (%0 \"x\": f32[4,3])"));
     o.dims = &range;
@@ -107,7 +107,8 @@ Test(import, dims_and_shapes_from_the_user) {
 }
 Test(import, a_dim_that_is_none) {
     refused(w_model(chain()),
-            &(struct import_options){.keep_unknown = true, .dims = &(struct dim_option){"M", 1, 2, 0}, .ndims = 1},
+            &(struct import_options){
+                .keep_unknown = true, .dims = &(struct dim_option){.name = "M", .lo = 1, .hi = 2}, .ndims = 1},
             E_USAGE, "\"M\"");
 }
 Test(import, a_shape_that_contradicts) {
