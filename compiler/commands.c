@@ -28,6 +28,10 @@ const struct command command_rows[] = {
     {"calibrate", "", "measure the numbers of this machine by which kernels are chosen, for --machine",
      "  gcc2nn calibrate -o cpu.json\n  gcc2nn compile model.onnx --machine=cpu.json\n", 0, 0, CMD_CALIBRATE,
      cmd_calibrate},
+    {"quantize", "MODEL", "round a model of floats to 8 bits, and write it as ONNX",
+     "  gcc2nn quantize model.onnx --calib samples -o model_int8.onnx\n"
+     "  gcc2nn quantize model.onnx --calib samples --method=entropy --exclude=/head/MatMul\n",
+     1, 1, CMD_QUANTIZE, cmd_quantize},
     {"inspect", "MODEL", "show a model's inputs, outputs, symbols, operators and size",
      "  gcc2nn inspect resnet50.onnx\n  gcc2nn inspect --json model.onnx\n", 1, 1, CMD_INSPECT, cmd_inspect},
     {"opt", "FILE", "run graph passes on a .gir file or schedule steps on a .lir file and print the text after",

@@ -13,6 +13,7 @@ int cmd_bisect(const struct options *o);
 int cmd_bench(const struct options *o);
 int cmd_tune(const struct options *o);
 int cmd_calibrate(const struct options *o);
+int cmd_quantize(const struct options *o);
 int cmd_inspect(const struct options *o);
 int cmd_opt(const struct options *o);
 int cmd_explain(const struct options *o);

@@ -254,6 +254,34 @@ static bool parse_threads(struct options *o, const char *value, struct text *pro
 static bool parse_time(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->budget, problem);
 }
+static bool parse_method(struct options *o, const char *value, struct text *problem) {
+    if (!one_of(o->arena, value, RANGE_METHODS, problem)) return false;
+    const char *at = RANGE_METHODS;
+    for (o->quantize.method = RANGE_MINMAX; strncmp(at, value, strlen(value)) != 0; at = strchr(at, ' ') + 1)
+        o->quantize.method++;
+    return true;
+}
+static bool parse_percentile(struct options *o, const char *value, struct text *problem) {
+    const char *end = value;
+    double v = text_read_f64(value, &end);
+    if (end == value || *end || !(v > 50 && v <= 100))
+        return text_printf(problem, "`%s` is not a percentage above 50, such as 99.99", value), false;
+    o->quantize.percentile = v;
+    return true;
+}
+#define WEIGHTS_ONLY "int8 int4"
+static bool parse_weights_only(struct options *o, const char *value, struct text *problem) {
+    if (!one_of(o->arena, value, WEIGHTS_ONLY, problem)) return false;
+    o->quantize.weights_only = strcmp(value, "int4") == 0 ? I4 : I8;
+    return true;
+}
+SETTER(set_calib, quantize.calib, false)
+SETTER(set_eval, quantize.eval, false)
+FLAG(set_sensitivity, quantize.sensitivity)
+FLAG(set_per_tensor, quantize.per_tensor)
+FLAG(set_bias_correction, quantize.bias_correction)
+FLAG(set_equalize, quantize.equalize)
+LIST(add_exclude, quantize.exclude)
 static bool add_limits(struct options *o, const char *value, struct text *problem) {
     return budget_parse(&o->limits, value, problem);
 }
@@ -401,10 +429,11 @@ const struct option_row option_rows[] = {
     {"threads", 0, "N",
      "kernels are made for so many threads, and run by as many (default 1); results are the same bits for any number",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_threads, NULL, ONCE},
-    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM | CMD_CALIBRATE, set_cc, NULL, ONCE},
-    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
-    {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds,
+    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM | CMD_QUANTIZE | CMD_CALIBRATE, set_cc,
      NULL, ONCE},
+    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
+    {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM | CMD_QUANTIZE,
+     parse_seconds, NULL, ONCE},
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
     {"precision", 0, "TYPE",
@@ -475,6 +504,33 @@ const struct option_row option_rows[] = {
      set_emit_c, NULL, ONCE},
     {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL, ONCE},
     {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL, ONCE},
+    {"calib", 0, "DIR",
+     "samples by which the range of each tensor is found: a folder of folders, each as --data takes it, or one such",
+     CMD_QUANTIZE | OPTION_OF_CALL, set_calib, NULL, ONCE},
+    {"method", 0, "METHOD",
+     "how a range is found of the values seen: all of them (minmax, the default), without the rarest (percentile), the "
+     "one whose codes tell most (entropy), the one of the least squared error (mse)",
+     CMD_QUANTIZE, parse_method, RANGE_METHODS, ONCE},
+    {"percentile", 0, "P", "of the values, as many percent lie within the range by --method=percentile (default 99.99)",
+     CMD_QUANTIZE, parse_percentile, NULL, ONCE},
+    {"per-tensor", 0, NULL, "weights have one scale, not one for each channel of the result", CMD_QUANTIZE,
+     set_per_tensor, NULL, ONCE},
+    {"weights-only", 0, "TYPE",
+     "round nothing but constant weights, which needs no samples: int8, with a scale for each channel of the result; "
+     "int4, those of matrices, with one for each 32 that are summed",
+     CMD_QUANTIZE, parse_weights_only, WEIGHTS_ONLY, ONCE},
+    {"sensitivity", 0, NULL,
+     "also tell of each product what the rounding of its own operands does to its result, over the samples",
+     CMD_QUANTIZE, set_sensitivity, NULL, ONCE},
+    {"exclude", 0, "NODE", "the node of this name stays in floats", CMD_QUANTIZE, add_exclude, NULL, REPEATS},
+    {"equalize", 0, NULL, "move scale between products that follow each other, to like ranges of their channels",
+     CMD_QUANTIZE, set_equalize, NULL, ONCE},
+    {"bias-correction", 0, NULL, "take off each bias what the rounding of weights changes on average", CMD_QUANTIZE,
+     set_bias_correction, NULL, ONCE},
+    {"eval", 0, "DIR", "warn where these samples, of the same form, have other values than those of --calib",
+     CMD_QUANTIZE | OPTION_OF_CALL, set_eval, NULL, ONCE},
+    {"out", 'o', "FILE", "the ONNX model that is written (default: MODEL_int8.onnx)", CMD_QUANTIZE | OPTION_OF_CALL,
+     set_out, NULL, ONCE},
     {"kernel", 0, "NAME", "the kernel to explain, `k3_conv` or `k3`", CMD_EXPLAIN, set_kernel, NULL, ONCE},
     {"origin", 0, NULL, "say for each option where the file sets it", CMD_CONFIG | OPTION_OF_CALL, set_origin, NULL,
      ONCE},

@@ -3,6 +3,7 @@
 #define NN_COMPILER_OPTIONS_H
 #include "compiler/budget.h"
 #include "compiler/import/onnx.h"
+#include "compiler/quantize/range.h"
 #include "ir/base/diag.h"
 #include "ir/base/die.h"
 #include "ir/base/text.h"
@@ -15,6 +16,14 @@ struct option_row;
 struct given_option {
     const struct option_row *row;
     const char *value; /* NULL: it takes none */
+};
+struct quantize_options {
+    const char *calib, *eval; /* folders */
+    enum range_method method;
+    double percentile;       /* in percent */
+    enum dtype weights_only; /* I8, I4; NONE: all */
+    bool sensitivity, per_tensor, bias_correction, equalize;
+    VEC(const char *) exclude;
 };
 struct options {
     const struct command *command;
@@ -50,6 +59,7 @@ struct options {
     double max_regression;           /* percent */
     bool regression_given;
     int opset; /* of ai.onnx; 0: not given */
+    struct quantize_options quantize;
 };
 
 /* run gets checked options and returns an exit_code. */
@@ -76,8 +86,9 @@ enum { /* bits of commands, for the table of options */
        CMD_CALIBRATE = 1 << 11,
        CMD_CONFIG = 1 << 12,
        CMD_BISECT = 1 << 13,
+       CMD_QUANTIZE = 1 << 14,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT, /* those that build and run */
-       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN,
+       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE,
        CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
        OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */
        CMD_ALL = 0x7fffffff,

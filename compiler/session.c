@@ -5,6 +5,7 @@
 #include "ir/base/memory.h"
 #include "ir/base/nearest.h"
 #include "ir/eval/eval.h"
+#include "lower/lower.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,12 @@ bool session_plan(struct session *s) {
     const struct printing printing = {s->compile.target, s->compile.c99_strict, s->compile.threads};
     return s->u.complete = s->u.plan && plan_verify(s->u.m, s->u.plan) &&
                            run_change_passes(s->u.m, &printing, s->compile.verify_each);
+}
+bool session_lower(struct session *s) {
+    struct lower_options lo;
+    if (!read_lower_options(&s->u, &lo)) return false;
+    s->u.m = lower_graph(s->u.g, &lo);
+    return s->u.m && session_plan(s);
 }
 /* A module in text form goes straight to the planner. */
 static bool parse_loops(struct session *s, const struct mapped_file *f) {

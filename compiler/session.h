@@ -55,6 +55,8 @@ void session_json_text(struct session *s, json_t *root, struct text *out); /* wi
 bool session_compile(struct session *s);
 /* A module that did not come down the pipeline: its plan, and the passes that make of it what is printed. */
 bool session_plan(struct session *s);
+/* From a graph that stands, as a pass left it or changed after that, to module and plan. */
+bool session_lower(struct session *s);
 /* The same with the result of every node as an output: unfused, in the order of nodes (session_nodes.c). */
 bool session_compile_each_node(struct session *s);
 /* The folder: at `path`, or when NULL at --build-dir or a temporary place. */

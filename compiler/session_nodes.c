@@ -1,6 +1,5 @@
 /* Every node's result as an output of the model: for finding the node that is wrong. See session.h. */
 #include "compiler/session.h"
-#include "lower/lower.h"
 
 static void expose(struct graph *g) {
     struct region *top = g->top;
@@ -17,8 +16,5 @@ bool session_compile_each_node(struct session *s) {
     if (!session_compile(s)) return false;
     s->own_outputs = s->u.g->top->results.n;
     expose(s->u.g);
-    struct lower_options lo;
-    if (!read_lower_options(&s->u, &lo)) return false;
-    s->u.m = lower_graph(s->u.g, &lo);
-    return s->u.m && session_plan(s);
+    return session_lower(s);
 }

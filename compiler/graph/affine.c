@@ -30,21 +30,12 @@ static bool affine_of(struct ctx *c, const struct node *n, const struct value *x
 static bool weights_of(const struct node *n, struct op_weights *w) {
     return n->op && n->op->weights && n->op->weights(n, w);
 }
-/* How many there are, and the one that element i of the weights belongs to. */
-static int64_t channels_of(const struct tensor *w, const struct op_channels *at) {
-    return w->dims[at->axis] * at->groups;
-}
-static int64_t channel_of(const struct tensor *w, int64_t i, const struct op_channels *at) {
-    int64_t inner = 1, n = w->dims[at->axis];
-    for (int k = at->axis + 1; k < w->rank; k++) inner *= w->dims[k];
-    return i / inner % n + (at->groups > 1 ? i / (tensor_count(w) / at->groups) * n : 0);
-}
 /* NULL when a product leaves the range of the type. */
 static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, const struct op_channels *at,
                                            const struct affine *a) {
     struct tensor *r = tensor_new(&c->arena, w->type, w->dims, w->rank);
     for (int64_t i = 0, count = tensor_count(w); i < count; i++) {
-        tensor_set_f(r, i, tensor_f(w, i) * a->scale[channel_of(w, i, at)]);
+        tensor_set_f(r, i, tensor_f(w, i) * a->scale[op_channel_of(w, at, i)]);
         if (isfinite(tensor_f(w, i)) && !isfinite(tensor_f(r, i))) return NULL;
     }
     return r;
@@ -68,7 +59,7 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     if (!float_const(w) || (node_in(n, 2) && !float_const(b)) || !weights_of(n, &how)) return false;
     struct value *x = n->outs.v[0];
     if (!known_channels(x, &a) || !bias_fits(b, a.channels)) return false;
-    if (channels_of(w, &how.out) != a.channels || !affine_of(c, after, x, &a)) return false;
+    if (op_channel_count(w, &how.out) != a.channels || !affine_of(c, after, x, &a)) return false;
     const struct tensor *scaled = scaled_weights(c, w, &how.out, &a);
     if (!scaled || !decide(g->ctx, "%s goes into %s", after->origin, n->origin)) return false;
     struct tensor *bias = tensor_new(&c->arena, w->type, &a.channels, 1);
@@ -92,9 +83,10 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     if (!x || !float_const(w) || w->rank < 2 || (node_in(n, 2) && !float_const(b)) || !weights_of(n, &how) ||
         how.in.axis < 0)
         return false;
-    int64_t results = channels_of(w, &how.out);
+    int64_t results = op_channel_count(w, &how.out);
     if (!bias_fits(b, results) || how.in.groups < 1 || results % how.in.groups) return false;
-    if (!known_channels(x, &a) || channels_of(w, &how.in) != a.channels || !affine_of(c, before, x, &a)) return false;
+    if (!known_channels(x, &a) || op_channel_count(w, &how.in) != a.channels || !affine_of(c, before, x, &a))
+        return false;
     for (int64_t k = 0; k < a.channels; k++) shifts = shifts || a.shift[k] != 0;
     const struct tensor *scaled = scaled_weights(c, w, &how.in, &a);
     if (!scaled || (shifts && how.edges) || !decide(g->ctx, "%s goes into %s", before->origin, n->origin)) return false;
@@ -102,7 +94,7 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
         double *sum = NEWN(&c->arena, double, results);
         struct tensor *bias = tensor_new(&c->arena, w->type, &results, 1);
         for (int64_t i = 0, count = tensor_count(w); i < count; i++)
-            sum[channel_of(w, i, &how.out)] += tensor_f(w, i) * a.shift[channel_of(w, i, &how.in)];
+            sum[op_channel_of(w, &how.out, i)] += tensor_f(w, i) * a.shift[op_channel_of(w, &how.in, i)];
         for (int64_t k = 0; k < results; k++) tensor_set_f(bias, k, (b ? tensor_f(b, k) : 0) + sum[k]);
         node_set_input(n, 2, graph_const(g, b ? n->ins.v[2]->name : "", bias));
     }

@@ -148,3 +148,11 @@ CODE(
     "`gcc2nn verify --each-node` finds the first node that differs. If the interpreter agrees with ONNX Runtime, it is "
     "a "
     "mistake in gcc2nn: please report it.")
+CODE(E_CALIBRATION, 903, "samples differ from those of the calibration",
+     "A tensor takes values for which its range was not made: more than 0.1 % of them lie outside of it, or they are "
+     "distributed otherwise (a Jensen-Shannon divergence above 0.1).",
+     "model.onnx: warning: tensor \"x\" has other values in eval than in calib: 4.2 % lie outside of its range, "
+     "distance "
+     "0.31",
+     "Calibrate on samples like those that the model will see, prepared in the same way: scaled, in the same order of "
+     "channels, with the same mean taken off.")

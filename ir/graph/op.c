@@ -85,3 +85,12 @@ int node_form_since(const struct node *n) {
 bool domain_is_ours(const char *domain) {
     return !strcmp(domain, "gcc2nn") || !strcmp(domain, "tflite") || !strcmp(domain, "tflite.custom");
 }
+
+int64_t op_channel_count(const struct tensor *w, const struct op_channels *at) {
+    return w->dims[at->axis] * at->groups;
+}
+int64_t op_channel_of(const struct tensor *w, const struct op_channels *at, int64_t i) {
+    int64_t inner = 1, n = w->dims[at->axis];
+    for (int k = at->axis + 1; k < w->rank; k++) inner *= w->dims[k];
+    return i / inner % n + (at->groups > 1 ? i / (tensor_count(w) / at->groups) * n : 0);
+}

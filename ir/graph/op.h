@@ -69,6 +69,9 @@ struct op_channels {
     int axis;       /* of the weights, that runs over the channels; -1: none does, or not alone */
     int64_t groups; /* there are so many times as many channels, block after block along the weights' first axis */
 };
+int64_t op_channel_count(const struct tensor *w, const struct op_channels *at);
+/* The one that element i of the weights belongs to. */
+int64_t op_channel_of(const struct tensor *w, const struct op_channels *at, int64_t i);
 struct op_weights {
     struct op_channels out, in; /* of the result, of the data */
     bool edges;                 /* some results sum over less than others, as the data is padded */
@@ -109,6 +112,7 @@ struct op_in_integers {
  * WEIGHTS: stands for weights in models that are kept small: its constants may be large.
  * PICKS: every cell of the result is one of the operands of its type, or the greatest of several.
  * VIEW: the result has the cells of operand 0 in their order; only its dims differ.
+ * BLENDS: every cell of the result is a sum, a product or a mean of few cells of the operands, or one of them.
  * QUANTIZES, DEQUANTIZES: floats to codes, codes to floats; operands 1 and 2 are scale and zero point, attributes axis
  * and block_size say what has one. Of constants DEQUANTIZES is computed after the passes that want to see it. */
 enum op_flags {
@@ -119,7 +123,8 @@ enum op_flags {
     OP_PICKS = 16,
     OP_VIEW = 32,
     OP_QUANTIZES = 64,
-    OP_DEQUANTIZES = 128
+    OP_DEQUANTIZES = 128,
+    OP_BLENDS = 256
 };
 
 struct op {

@@ -118,7 +118,7 @@ static const struct op_slot s_pad[] = {{"data", TS_ANY, 0},
                                        {"axes", TS_INDEX, OPTIONAL},
                                        {0}};
 const struct op ops_pad[] = {
-    {"", "Pad", 25, 1, a_pad, s_pad, slots_y, .define = op_pad, .upgrades = u_pad, .spec = "Pad-25",
+    {"", "Pad", 25, 1, a_pad, s_pad, slots_y, .define = op_pad, .upgrades = u_pad, .spec = "Pad-25", .flags = OP_BLENDS,
      .axes = {AXES_PADS}},
     {0},
 };

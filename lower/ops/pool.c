@@ -139,11 +139,13 @@ static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8) | TS
 static const struct op_slot s_indices[] = {{"Y", TS_ANY, 0}, {"Indices", TSET(I64), OPTIONAL}, {0}};
 const struct op ops_pool[] = {
     {"", "MaxPool", 22, 1, a_max, s_max, s_indices, .define = op_maxpool, .spec = "MaxPool-22", .flags = OP_PICKS},
-    {"", "AveragePool", 22, 1, a_avg, slots_float, slots_y, .define = op_averagepool, .spec = "AveragePool-22"},
+    {"", "AveragePool", 22, 1, a_avg, slots_float, slots_y, .define = op_averagepool, .spec = "AveragePool-22",
+     .flags = OP_BLENDS},
     {"", "LpPool", 22, 2, a_lp, slots_float, slots_y, .define = op_lppool, .spec = "LpPool-22"},
-    {"", "GlobalMaxPool", 22, 1, attrs_none, slots_float, slots_y, .define = op_globalmax, .spec = "GlobalMaxPool-22"},
+    {"", "GlobalMaxPool", 22, 1, attrs_none, slots_float, slots_y, .define = op_globalmax, .spec = "GlobalMaxPool-22",
+     .flags = OP_BLENDS},
     {"", "GlobalAveragePool", 22, 1, attrs_none, slots_float, slots_y, .define = op_globalaverage,
-     .spec = "GlobalAveragePool-22"},
+     .spec = "GlobalAveragePool-22", .flags = OP_BLENDS},
     {"", "GlobalLpPool", 22, 2, a_glp, slots_float, slots_y, .define = op_globallp, .spec = "GlobalLpPool-22"},
     {"", "LRN", 13, 1, a_lrn, slots_float, slots_y, .define = op_lrn, .spec = "LRN-13"},
     {0},

@@ -442,7 +442,7 @@ const struct op ops_resize[] = {
     {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
      .standard = std_resize,
      .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; nearest before opset 11 rounds as there",
-     .axes = {AXES_SIZES, .sizes = 1u << 2 | 1u << 3}},
+     .flags = OP_BLENDS, .axes = {AXES_SIZES, .sizes = 1u << 2 | 1u << 3}},
     {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample, .until = 9,
      .spec = "Upsample-9, as Resize"},
     {0},

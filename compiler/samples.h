@@ -1,0 +1,24 @@
+/* A model run on samples: what calibration and sensitivity do with a graph that they have given further outputs. */
+#ifndef NN_COMPILER_SAMPLES_H
+#define NN_COMPILER_SAMPLES_H
+#include "compiler/session.h"
+
+/* Folders of inputs as --data takes them, in order of their names. */
+struct samples {
+    VEC(const char *) v;
+};
+/* Those below `folder`, or the folder itself where it holds inputs. false: a diagnostic, which names the option. */
+bool samples_find(struct ctx *c, const char *option, const char *folder, struct samples *out);
+
+struct runner {
+    struct session *s;
+    struct options options; /* of s, with the folder of a sample */
+    const char *exe;
+};
+/* Lowers the graph of s as it stands, prints and builds it. false: a diagnostic. */
+bool runner_open(struct runner *r, struct session *s);
+/* `see` gets the program's outputs for each sample, which go with its return; false from it, or a failed run, ends the
+ * walk, with a diagnostic. `what` is shown as progress: "ranges of sample 3 of 10". */
+typedef bool see_outputs(void *env, const char *sample, struct tensor *const *outputs);
+bool runner_each(struct runner *r, const struct samples *samples, const char *what, see_outputs *see, void *env);
+#endif
