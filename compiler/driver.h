@@ -24,6 +24,7 @@ struct compile_options {
     const char *const *dump_after; /* names of passes, or "all" */
     int ndump;
     const char *stop_after;  /* name of a pass; NULL: run all */
+    bool keep_operators;     /* graph.keeps_operators: the graph is to be written as a model again */
     const char *const *skip; /* --no-pass */
     int nskip;
     const char *const *rules_off; /* --no-rule */

@@ -104,23 +104,24 @@ static struct type held_by(struct exporter *x, enum value_kind kind, const struc
     }
     return (struct type){.kind = kind == VALUE_SEQUENCE ? TY_SEQUENCE : TY_OPTIONAL, .elem = held};
 }
-/* The type that all tensors of a holder have; of sizes that differ the rank is left. false: after a diagnostic. */
-static bool common_type(struct exporter *x, const struct holder *h, struct value *const *v, const char *what,
-                        struct type *t) {
-    if (!h->n || h->packed || h->asked || value_kind_is_map(h->kind)) {
-        refuse(x, NULL, "%s %s: ONNX cannot say how the %s stands here", what, quoted(x, h->name),
-               value_kind_name(h->kind));
-        diag_help(&x->c->diags, "%s", earlier);
-        return false;
-    }
-    *t = v[0]->type;
+static void refuse_holder(struct exporter *x, const struct holder *h, const char *what) {
+    refuse(x, NULL, "%s %s: ONNX cannot say how the %s stands here", what, quoted(x, h->name),
+           value_kind_name(h->kind));
+    diag_help(&x->c->diags, "%s", earlier);
+}
+/* The type that all tensors of an input have; of sizes that differ the rank is left. */
+static struct type common_type(const struct holder *h, struct value *const *v) {
+    struct type t = v[0]->type;
     for (int k = 1; k < h->n; k++)
-        if (!type_equal(t, &v[k]->type)) t->rank = -1;
-    return true;
+        if (!type_equal(&t, &v[k]->type)) t.rank = -1;
+    return t;
 }
 static void take_apart(struct exporter *x, struct onnx_body *b, const struct holder *h, struct value *const *v) {
-    struct type t;
-    if (!common_type(x, h, v, "input", &t)) return;
+    if (!h->n || value_kind_is_map(h->kind)) {
+        refuse_holder(x, h, "input");
+        return;
+    }
+    struct type t = common_type(h, v);
     t = held_by(x, h->kind, &t);
     const char *whole = onnx_fresh(x, h->name), *ins[2] = {whole};
     PUSH(&x->c->arena, &b->ins, onnx_info(x, whole, &t));
@@ -169,11 +170,7 @@ static Onnx__ValueInfoProto *output_info(struct exporter *x, const char *name, c
 /* The name belongs to the result from the start, so that other values get another one. */
 static void reserve_outputs(struct exporter *x) {
     const struct region *top = x->g->top;
-    const holders *given = &x->g->given;
-    for (int k = 0; k < given->n; k++) onnx_fresh(x, given->v[k].name);
-    for (int k = 0, next = 0; k < top->results.n; k++) {
-        while (next < given->n && k >= given->v[next].first + given->v[next].n) next++;
-        if (next < given->n && k >= given->v[next].first) continue; /* a part, which has no name in the file */
+    for (int k = 0; k < top->results.n; k++) {
         const struct value *v = top->results.v[k];
         const char *name = intern(x->c->names, x->g->outputs.v[k]);
         if (map_get(&x->taken, PKEY(name))) continue;
@@ -181,38 +178,14 @@ static void reserve_outputs(struct exporter *x) {
         if (v->def && !map_get(&x->names, PKEY(v))) map_put(&x->names, PKEY(v), chars(name));
     }
 }
-static void give_whole(struct exporter *x, struct onnx_body *b, const struct holder *h) {
-    struct value *const *v = x->g->top->results.v + h->first;
-    struct type t;
-    if (!common_type(x, h, v, "output", &t)) return;
-    const char *whole = intern(x->c->names, h->name), *sequence = whole,
-               **parts = NEWN(&x->c->arena, const char *, h->n);
-    for (int k = 0; k < h->n; k++) parts[k] = onnx_name(x, v[k]);
-    if (h->kind != VALUE_SEQUENCE) {
-        if (!onnx_has(x, "Optional", 15, NULL)) return;
-        sequence = h->kind == VALUE_OPTIONAL ? parts[0] : onnx_fresh(x, h->name);
-    }
-    if (h->kind != VALUE_OPTIONAL && onnx_has(x, "SequenceConstruct", 11, NULL))
-        onnx_node(x, b, "", "SequenceConstruct", parts, h->n, &sequence, 1);
-    if (h->kind != VALUE_SEQUENCE) onnx_node(x, b, "", "Optional", &sequence, 1, &whole, 1);
-    t = held_by(x, h->kind, &t);
-    PUSH(&x->c->arena, &b->outs, onnx_info(x, whole, &t));
-}
 static void outputs(struct exporter *x, struct onnx_body *b) {
     const struct region *top = x->g->top;
     struct map made = {.arena = &x->c->arena};
-    for (int k = 0, next = 0; k < top->results.n || next < x->g->given.n;) {
-        const struct holder *h = next < x->g->given.n ? &x->g->given.v[next] : NULL;
-        if (h && h->first == k) {
-            give_whole(x, b, h);
-            k += h->n, next++;
-            continue;
-        }
+    for (int k = 0; k < top->results.n; k++) {
         const char *name = intern(x->c->names, x->g->outputs.v[k]);
         if (!map_get(&made, PKEY(name))) onnx_result(x, b, top, k, name); /* else it is listed twice */
         map_put(&made, PKEY(name), x);
         PUSH(&x->c->arena, &b->outs, output_info(x, name, top->results.v[k], k));
-        k++;
     }
 }
 
@@ -266,6 +239,7 @@ bool export_onnx(struct graph *g, const char *path, const struct export_options 
     take_domain(&x, "");
     each_node(g->top, look, &x);
     if (c->diags.errors > before) return false;
+    for (int k = 0; k < g->given.n; k++) refuse_holder(&x, &g->given.v[k], "output");
     for (int k = 0; k < g->top->params.n; k++) onnx_name(&x, g->top->params.v[k]);
     reserve_outputs(&x);
     inputs(&x, &b);

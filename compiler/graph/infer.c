@@ -110,12 +110,74 @@ static bool all_fit(struct graph *g, struct value *const *v, int n, const char *
     return true;
 }
 
+static bool holds_tensors(const struct type *t) {
+    const struct type *held = t->elem;
+    if (t->kind == TY_OPTIONAL && held && held->kind == TY_SEQUENCE) held = held->elem;
+    return held && held->kind == TY_TENSOR && t->kind != TY_MAP;
+}
+/* ---- operators that stay, though others define them: for who writes the graph as a model again */
+static bool takes_holders(const struct node *n) {
+    for (const struct op_slot *s = n->op->ins; s->name; s++)
+        if (s->flags & HOLDER) return true;
+    return false;
+}
+/* n's expansion in a region of its own, whose results are those of n. */
+static struct region *expanded_apart(struct graph *g, const struct node *n) {
+    struct region *r = region_new(g, n->in->owner, "");
+    struct map values = {.arena = &g->ctx->arena};
+    struct node *copy = node_copy(r, n, &values);
+    r->unsettled = n->in->unsettled;
+    for (int k = 0; k < copy->outs.n; k++)
+        if (copy->outs.v[k]) region_result(r, copy->outs.v[k]);
+    g->keeps_operators = false; /* in here they go */
+    bool ok = infer_region(r);
+    g->keeps_operators = true;
+    return ok ? r : NULL;
+}
+static void discard(struct region *r) {
+    region_drop_results(r);
+    while (r->last) node_remove(r->last);
+}
+/* A single operator of a model says it better; sequences of tensors are known by what makes them; and sizes that the
+ * run finds are of the nodes that find them. */
+static bool stays_whole(const struct region *r) {
+    bool ours = false;
+    int nodes = 0;
+    for (const struct node *n = r->first; n; n = n->next, nodes++) {
+        if (n->syms.n) return false;
+        ours |= domain_is_ours(n->domain);
+    }
+    for (int k = 0; k < r->results.n; k++)
+        if (holds_tensors(&r->results.v[k]->type)) return false;
+    return ours || nodes > 1;
+}
+/* The types of n's results by its expansion, which goes again. */
+static bool infer_whole(struct graph *g, struct node *n) {
+    struct diags *d = &g->ctx->diags;
+    const struct diags before = *d;
+    bool again =
+        n->outs.n && n->outs.v[0] && n->outs.v[0]->type.kind != TY_NONE; /* warnings were given the first time */
+    struct region *r = expanded_apart(g, n);
+    if (!r) return false;
+    bool whole = stays_whole(r);
+    for (int k = 0, i = 0; k < n->outs.n && whole; k++) {
+        if (!n->outs.v[k]) continue;
+        n->outs.v[k]->type = r->results.v[i]->type;
+        n->outs.v[k]->elems = r->results.v[i]->elems, n->outs.v[k]->nelems = r->results.v[i]->nelems;
+        i++;
+    }
+    discard(r);
+    if (again || !whole) *d = before;
+    return whole || def_expand(g, n);
+}
 static bool infer_node(struct graph *g, struct node *n) {
     if (!n->op)
         return diag_node(&g->ctx->diags, DIAG_ERROR, E_OP, n->origin, "operator %s is not supported",
                          diag_quote(&g->ctx->arena, n->op_type)),
                false;
     if (n->op->control) return def_check(g, n) && n->op->control->infer(g, n, infer_region) != INFER_FAILED;
+    if (n->op->expand && g->keeps_operators && !domain_is_ours(n->domain) && !takes_holders(n))
+        return infer_whole(g, n);
     if (n->op->expand) return def_expand(g, n);
     if (!def_infer(g, n)) return false;
     fold(g, n);
@@ -137,11 +199,6 @@ static bool infer_region(struct region *r) {
 }
 
 /* ---- the model's own sequences and optionals */
-static bool holds_tensors(const struct type *t) {
-    const struct type *held = t->elem;
-    if (t->kind == TY_OPTIONAL && held && held->kind == TY_SEQUENCE) held = held->elem;
-    return held && held->kind == TY_TENSOR && t->kind != TY_MAP;
-}
 static bool inputs_are_tensors(struct graph *g) {
     bool ok = true;
     for (int k = 0; k < g->top->params.n; k++) {
@@ -236,7 +293,7 @@ static void fold_rest(void *env, struct node *n) {
 }
 bool graph_infer(struct graph *g) {
     return all_fit(g, g->top->params.v, g->top->params.n, "the model's inputs") && inputs_are_tensors(g) &&
-           infer_region(g->top) && results_to_tensors(g);
+           infer_region(g->top) && (g->keeps_operators || results_to_tensors(g));
 }
 bool graph_fold_constants(struct graph *g) {
     struct folding f = {.g = g};

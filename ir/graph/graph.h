@@ -131,7 +131,8 @@ struct graph {
     struct trace trace;
     VEC(struct declared) declared;
     VEC(struct said_rank) ranks;
-    bool quantized; /* the model holds operators that round to quantisation steps */
+    bool keeps_operators; /* inference leaves operators that a model file can hold, though others define them */
+    bool quantized;       /* the model holds operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */
 };
