@@ -97,6 +97,25 @@ static bool move_others(DIR *d, int from, const file_names *ours, int to, char s
         }
     return true;
 }
+bool folder_keep_others(struct ctx *c, int from, const file_names *ours, const char *to_path, bool dry,
+                        const char **stopped) {
+    file_names listed_names = {0};
+    int to = open(to_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = folder_entries(from);
+    bool ok = d && (ours || read_manifest(c, from, &listed_names) != UNREADABLE);
+    if (!ours) ours = &listed_names;
+    for (const char *entry; ok && (entry = next_entry(d));) {
+        if (listed(ours, entry)) continue;
+        if (to < 0 && !dry && mkdir(to_path, 0777) == 0) to = open(to_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat st;
+        ok = dry ? to < 0 || (fstatat(to, entry, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+                 : to >= 0 && move(from, entry, to, entry);
+        if (!ok) *stopped = format(c, "%s", entry);
+    }
+    if (d) closedir(d);
+    if (to >= 0) close(to);
+    return ok;
+}
 /* The manifest goes last: till then a folder that was left half removed is known as ours. */
 static void remove_ours(int folder, const file_names *ours) {
     bool gone = true;

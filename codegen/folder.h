@@ -24,4 +24,9 @@ bool folder_close(struct new_folder *f, const char *name, int fd, bool written);
 bool folder_remove(struct new_folder *f, const char *name);
 bool folder_commit(struct new_folder *f);
 void folder_abandon(struct new_folder *f);
+/* Another folder takes the place of the one that is open as `from`, at to_path: what is not listed in `ours` (NULL: by
+ * the manifest of `from`) is moved there, and makes the folder if it must; never over anything. dry: could it be?
+ * Nothing is moved. false: *stopped is what cannot. */
+bool folder_keep_others(struct ctx *c, int from, const file_names *ours, const char *to_path, bool dry,
+                        const char **stopped);
 #endif

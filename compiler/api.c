@@ -147,6 +147,11 @@ static int write_place(gcc2nn *g, const char *place, const char *none) {
     return g->wrote ? GCC2NN_OK : diags_status(&s->c->diags);
 }
 int gcc2nn_write(gcc2nn *g, const char *place) { return guarded(g, write_place, place, NULL); }
+int gcc2nn_write_for(gcc2nn *g, const char *folder, const char *place) {
+    int status = gcc2nn_write(g, folder);
+    if (g->wrote) g->session.w->folder = place;
+    return status;
+}
 
 /* ---- what was written */
 /* The sizes that the arena is told for: "batch = 1, seq = 8". */
@@ -184,6 +189,13 @@ static json_t *json(const struct session *s) {
         json_object_set_new(at, json_key(a, p->syms.v[y]->name), json_integer(program_reference(p, p->syms.v[y])));
     json_object_set_new(o, "dims", at);
     if (budget_is_given(&s->o->limits)) json_object_set_new(o, "budget", budget_json(&s->o->limits, &s->taken));
+    return o;
+}
+json_t *gcc2nn_facts(gcc2nn *g) {
+    struct session *s = &g->session;
+    json_t *o = json(s);
+    json_object_set_new(o, "folder", json_name(&s->c->arena, path_last(s->w->folder)));
+    session_add_dumps(s, o);
     return o;
 }
 static int summarise(gcc2nn *g, const char *none, const char *nothing) {

@@ -1,7 +1,9 @@
 /* `gcc2nn MODEL`: writes the build folder, by the functions that programs have for that (gcc2nn.h). */
 #include "compiler/api.h"
+#include "compiler/bundle.h"
 
 int cmd_compile(const struct options *o) {
+    if (o->targets) return compile_bundle(o);
     gcc2nn *g = gcc2nn_of(o);
     struct text out = {0};
     if (!gcc2nn_load(g, o->args.v[0]) && gcc2nn_complete(g) && !gcc2nn_write(g, o->out))

@@ -23,7 +23,7 @@ static void open_standard_files(void) {
 
 /* What gcc2nn.toml sets. false: it is wrong, and *status says how. */
 static bool settings(struct options *o, int *status) {
-    if (!(o->command->bit & CMD_SETTINGS) || o->command->bit == CMD_CONFIG) return true;
+    if (!(o->command->bit & CMD_SETTINGS) || o->command->bit == CMD_CONFIG || o->targets) return true; /* of each */
     struct ctx *c = ctx_new();
     c->diags.json = o->json;
     bool ok = settings_apply(c, o);

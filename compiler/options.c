@@ -334,6 +334,7 @@ static bool set_name(struct options *o, const char *value, struct text *problem)
     return ok;
 }
 SETTER(set_target, target, false)
+SETTER(set_targets, targets, false)
 SETTER(set_machine, machine, false)
 SETTER(set_baseline, baseline, false)
 FLAG(set_keep_inputs, keep_inputs)
@@ -352,6 +353,9 @@ const struct option_row option_rows[] = {
      "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
      "several for one program, which chooses in init: x86-64+avx2+avx512",
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN | CMD_CALIBRATE | CMD_CONFIG, set_target, NULL, ONCE},
+    {"targets", 0, "TARGET,..",
+     "one folder for each of these targets, and one manifest, in the folder of --out (default MODEL_bundle)",
+     CMD_COMPILE | OPTION_OF_CALL, set_targets, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,

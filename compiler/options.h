@@ -38,7 +38,7 @@ struct options {
     VEC(struct said_rank) ranks;
     VEC(struct warning_rule) warnings;
     bool keep_inputs, json, depfile, help, version;
-    const char *name, *target; /* NULL: not given */
+    const char *name, *target, *targets; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit;
     const char *machine;      /* a file */

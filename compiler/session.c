@@ -44,9 +44,12 @@ static void keep_dump(void *env, const char *pass, const char *text) {
     struct session *s = env;
     json_array_append_new(s->dumps, json_pack("{s:s, s:o}", "after", pass, "text", json_name(&s->c->arena, text)));
 }
-void session_json_text(struct session *s, json_t *root, struct text *out) {
+void session_add_dumps(struct session *s, json_t *root) {
     if (s->dumps) json_object_set_new(root, "dumps", s->dumps);
     s->dumps = NULL;
+}
+void session_json_text(struct session *s, json_t *root, struct text *out) {
+    session_add_dumps(s, root);
     text_json(out, root);
 }
 void session_json(struct session *s, json_t *root) {

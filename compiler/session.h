@@ -50,6 +50,7 @@ int session_report(struct session *s); /* prints diagnostics and dumps */
 void session_free(struct session *s);
 /* The result of the command, with the dumps that were asked for; frees it. */
 void session_json(struct session *s, json_t *root);
+void session_add_dumps(struct session *s, json_t *root);
 void session_json_text(struct session *s, json_t *root, struct text *out); /* without the end of the line */
 /* Model to module and plan. */
 bool session_compile(struct session *s);
