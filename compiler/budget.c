@@ -113,7 +113,7 @@ static void taken_with(struct session *s, enum dtype precision, enum dtype weigh
     o.ndump = 0, o.time_passes = false;
     project.nmore = 0;
     d->errors = 0; /* what is over the budget stops no pass */
-    if (precision != NONE) o.precision = precision;
+    if (precision != NONE) o.precision = (struct precision_wishes){.type = precision};
     if (weights != NONE) o.algorithms.weights = weights;
     struct program *p = compile_model(&u) && u.complete ? programs_new(u.m, u.plan, &project) : NULL;
     *d = said;
@@ -132,7 +132,7 @@ static const struct budget *try_options(struct session *s) {
     if (s->tried) return s->tried;
     s->tried = NEWN(&s->c->arena, struct budget, TRIES);
     for (int i = 0; i < TRIES && !ends_with(s->compile.path, ".lir"); i++) {
-        bool same = (tries[i].precision != NONE && s->compile.precision != NONE) ||
+        bool same = (tries[i].precision != NONE && s->compile.precision.type != NONE) ||
                     (tries[i].weights != NONE && s->compile.algorithms.weights != NONE);
         if (!same) taken_with(s, tries[i].precision, tries[i].weights, &s->tried[i]);
     }

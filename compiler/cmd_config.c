@@ -22,7 +22,8 @@ static void value_text(struct text *t, const struct setting *s) {
     if (list) text_char(t, '[');
     for (int k = 0; k < s->values.n; k++) {
         if (k) text_add(t, ", ");
-        quoted(t, s->values.v[k]);
+        if (s->values.v[k]) quoted(t, s->values.v[k]);
+        else text_add(t, "true");
     }
     if (list) text_char(t, ']');
 }
@@ -45,7 +46,8 @@ static json_t *values_json(struct ctx *c, const struct setting *s) {
         json_decref(list);
         return json_boolean(s->values.n);
     }
-    for (int k = 0; k < s->values.n; k++) json_array_append_new(list, json_name(&c->arena, s->values.v[k]));
+    for (int k = 0; k < s->values.n; k++)
+        json_array_append_new(list, s->values.v[k] ? json_name(&c->arena, s->values.v[k]) : json_true());
     return list;
 }
 static json_t *text_or_null(struct ctx *c, const char *s) { return s ? json_name(&c->arena, s) : json_null(); }

@@ -81,7 +81,7 @@ static void lower_and_print(struct ctx *c, const struct options *o, struct graph
     if (!t) return;
     struct module *m = lower_graph(g, &(struct lower_options){.target = t,
                                                               .threads = o->threads,
-                                                              .precision = o->precision,
+                                                              .precision = options_precision(o),
                                                               .algorithms = {.weights = o->weights_precision},
                                                               .groups = out});
     if (m) loop_print(out, m);

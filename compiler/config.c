@@ -135,7 +135,7 @@ static void add_value(struct file *f, struct setting *s, const char *value) {
 static bool take_entry(struct file *f, const struct toml_entry *e, const struct place *p, struct setting *s) {
     const struct option_row *r = s->row;
     const char *key = e->path[p->depth], *within = e->npath > p->depth + 1 ? e->path[p->depth + 1] : NULL;
-    bool flag = !r->arg, several = e->in_array || within;
+    bool flag = !r->arg || (!option_needs_arg(r) && e->kind == TOML_BOOL), several = e->in_array || within;
     if (e->kind == TOML_TABLE && takes_pairs(r) && !within) return true; /* its entries follow */
     if (e->npath > p->depth + 2 || e->kind == TOML_OTHER || e->kind == TOML_TABLE || (within && !takes_pairs(r)) ||
         flag != (e->kind == TOML_BOOL)) {
@@ -143,7 +143,10 @@ static bool take_entry(struct file *f, const struct toml_entry *e, const struct 
               flag             ? "true or false"
               : takes_pairs(r) ? "a string, an array of strings, or a table of its names"
                                : "a string or a number");
-        diag_help(&f->c->diags, "on the command line it is --%s%s%s", r->name, flag ? "" : "=", flag ? "" : r->arg);
+        struct text usage = {0};
+        option_usage(&usage, r);
+        diag_help(&f->c->diags, "on the command line it is %s", usage.s);
+        text_free(&usage);
         return false;
     }
     if (several && r->repeats != REPEATS) return wrong(f, e->line, "%s takes one value", key), false;

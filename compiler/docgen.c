@@ -45,7 +45,7 @@ static void roff_options(unsigned bit) {
         fputs(".TP\n.B ", stdout);
         if (r->letter) printf("\\-%c, ", r->letter);
         fputs("\\-\\-", stdout), roff(r->name);
-        if (r->arg) fputs("=\\fI", stdout), roff(r->arg), fputs("\\fR", stdout);
+        if (r->arg) fputs(option_needs_arg(r) ? "=\\fI" : "\\fI[=]", stdout), roff(r->arg), fputs("\\fR", stdout);
         putchar('\n'), roff(r->help), roff(option_repeats(r)), putchar('\n');
     }
 }
@@ -71,7 +71,7 @@ static void man(void) {
 }
 
 /* ---- completions */
-static void words(unsigned bit) { EACH_OPTION(r, bit) printf(" --%s%s", r->name, r->arg ? "=" : ""); }
+static void words(unsigned bit) { EACH_OPTION(r, bit) printf(" --%s%s", r->name, option_needs_arg(r) ? "=" : ""); }
 static void bash(void) {
     fputs("# bash completion for gcc2nn; made from its tables of commands and options\n_gcc2nn() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words= option=\n    COMPREPLY=()\n"
@@ -122,11 +122,14 @@ static void zsh_options(unsigned bit) {
     EACH_OPTION(r, bit) {
         struct text v = {0};
         values_of(r, &v);
-        printf("        '%s--%s%s[", r->repeats == REPEATS ? "*" : "", r->name, r->arg ? "=" : "");
+        printf("        '%s--%s%s[", r->repeats == REPEATS ? "*" : "", r->name,
+               option_needs_arg(r) ? "="
+               : r->arg            ? "=-"
+                                   : "");
         quoted(r->help, "[]:\\");
         putchar(']');
         if (r->arg) {
-            putchar(':'), quoted(r->arg, ":\\"), putchar(':');
+            fputs(option_needs_arg(r) ? ":" : "::", stdout), quoted(r->arg, ":\\"), putchar(':');
             if (v.n) printf("(%s)", v.s);
             else if (is_path(r)) fputs("_files", stdout);
         }
@@ -162,7 +165,7 @@ static void fish(void) {
         values_of(r, &v);
         printf("complete -c gcc2nn -n '__fish_seen_subcommand_from %s' -l %s", c->name, r->name);
         if (r->letter) printf(" -s %c", r->letter);
-        if (r->arg) printf(" -r%s", is_path(r) ? " -F" : " -f");
+        if (option_needs_arg(r)) printf(" -r%s", is_path(r) ? " -F" : " -f");
         if (v.n) printf(" -a '%s'", v.s);
         fputs(" -d '", stdout), quoted(r->help, ""), puts("'");
         text_free(&v);
@@ -204,11 +207,11 @@ static void commands_page(void) {
         EACH_OPTION(r, c->bit) {
             printf("| `");
             if (r->letter) printf("-%c`, `", r->letter);
-            printf("--%s", r->name);
-            if (r->arg) { /* `|` would end the cell */
-                putchar('=');
-                for (const char *s = r->arg; *s; s++) *s == '|' ? fputs("\\|", stdout) : putchar(*s);
-            }
+            struct text usage = {0};
+            option_usage(&usage, r);
+            for (const char *s = usage.s; *s; s++)
+                *s == '|' ? fputs("\\|", stdout) : putchar(*s); /* it would end the cell */
+            text_free(&usage);
             printf("` | %s%s |\n", r->help, option_repeats(r));
         }
         if (c->bit == CMD_VERIFY) tolerances();

@@ -45,30 +45,50 @@ static bool listed(const char *const *names, int n, const char *name) {
         if (!strcmp(names[k], name) || !strcmp(names[k], "all")) return true;
     return false;
 }
-struct pin {
-    const char *text; /* NODE=NAME */
-    size_t length;    /* of NODE */
+struct search {
+    const char *name;
+    size_t length;
     bool found;
 };
-static void find_pinned(void *env, struct node *n) {
-    struct pin *p = env;
-    p->found |= strlen(n->name) == p->length && !strncmp(n->name, p->text, p->length);
+static void find_node(void *env, struct node *n) {
+    struct search *q = env;
+    q->found |= strlen(n->name) == q->length && !strncmp(n->name, q->name, q->length);
 }
-/* Algorithms are asked for by names of nodes that there are. */
-static bool pins_exist(struct compilation *u) {
+static bool node_exists(struct compilation *u, const char *name, size_t length) {
+    struct search q = {name, length, false};
+    each_node(u->g->top, find_node, &q);
+    return q.found;
+}
+static bool no_node(struct compilation *u, const char *option, const char *name, size_t length) {
+    diag_at(&u->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: no node is called %s", option,
+            diag_quote(&u->c->arena, arena_printf(&u->c->arena, "%.*s", (int)length, name)));
+    diag_help(&u->c->diags, "--dump-after=nodes shows what became of the model's nodes");
+    return false;
+}
+/* "NODE=VALUE" names a node that there is. */
+static bool pins_exist(struct compilation *u, const char *option, const char *const *pins, int n) {
     bool ok = true;
-    for (int k = 0; k < u->o->algorithms.npins; k++) {
-        struct pin p = {.text = u->o->algorithms.pins[k]};
-        const char *equals = strrchr(p.text, '=');
-        if (!equals) continue;
-        p.length = (size_t)(equals - p.text);
-        each_node(u->g->top, find_pinned, &p);
-        if (p.found) continue;
-        diag_at(&u->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--algorithm: no node is called %s",
-                diag_quote(&u->c->arena, arena_printf(&u->c->arena, "%.*s", (int)p.length, p.text)));
-        diag_help(&u->c->diags, "--dump-after=nodes shows what became of the model's nodes");
-        ok = false;
+    for (int k = 0; k < n; k++) {
+        const char *equals = strrchr(pins[k], '=');
+        size_t length = equals ? (size_t)(equals - pins[k]) : 0;
+        if (equals && !node_exists(u, pins[k], length)) ok = no_node(u, option, pins[k], length);
     }
+    return ok;
+}
+/* The names in the words of --no-fuse: a word is one, or several with commas between them. */
+static bool split_alone(struct compilation *u, struct lower_options *lo) {
+    VEC(const char *) names = {0};
+    bool ok = true;
+    for (int k = 0; k < u->o->nalone; k++) {
+        const char *word = u->o->alone[k];
+        bool whole = node_exists(u, word, strlen(word));
+        for (const char *at = word; at; at = !whole && strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+            size_t length = whole ? strlen(at) : strcspn(at, ",");
+            if (!node_exists(u, at, length)) ok = no_node(u, "no-fuse", at, length);
+            PUSH(&u->c->arena, &names, arena_printf(&u->c->arena, "%.*s", (int)length, at));
+        }
+    }
+    lo->alone = names.v, lo->nalone = names.n;
     return ok;
 }
 /* The files of --choices, as if they were one. */
@@ -94,7 +114,9 @@ bool read_lower_options(struct compilation *u, struct lower_options *lo) {
                                  .precision = u->o->precision,
                                  .threads = u->o->threads,
                                  .algorithms = u->o->algorithms};
-    return pins_exist(u) && read_choices(u, lo);
+    return pins_exist(u, "algorithm", u->o->algorithms.pins, u->o->algorithms.npins) &&
+           pins_exist(u, "precision", u->o->precision.pins, u->o->precision.npins) && split_alone(u, lo) &&
+           read_choices(u, lo);
 }
 static bool lower_pass(struct compilation *u) {
     struct lower_options lo;

@@ -7,17 +7,19 @@
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
 #include "lower/algorithm/algorithm.h"
+#include "lower/lower.h"
 #include "lower/memory_plan.h"
 #include "lower/passes/passes.h"
 
-struct lower_options;
 struct compile_options {
-    const char *path;              /* .onnx, .gir or .lir */
-    struct import_options import;  /* dims, shapes */
-    const struct target *target;   /* NULL: c99 */
-    bool no_fuse, no_schedule;     /* one kernel per node; kernels as plain loops */
-    bool no_excess;                /* 16-bit floats are rounded by each operator on every machine */
-    enum dtype precision;          /* F16, BF16: of what products of f32 multiply; NONE: f32 */
+    const char *path;             /* .onnx, .gir or .lir */
+    struct import_options import; /* dims, shapes */
+    const struct target *target;  /* NULL: c99 */
+    bool no_fuse, no_schedule;    /* one kernel per node; kernels as plain loops */
+    bool no_excess;               /* 16-bit floats are rounded by each operator on every machine */
+    const char *const *alone;     /* --no-fuse=NODE,..: the words of the option */
+    int nalone;
+    struct precision_wishes precision;
     bool c99_strict;               /* the program is printed as scalar C99 */
     int threads;                   /* that kernels are made for; 0: 1 */
     bool verify_each;              /* after every pass; else, of those that make what is printed, after the last */

@@ -236,10 +236,23 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
     text_add(problem, did_you_mean(a, value, v, n));
     return false;
 }
-#define PRECISIONS "f32 bf16 fp16"
+#define PRECISIONS "f32 fp32 bf16 fp16"
+/* TYPE or NODE=TYPE; the type is one of the choices. */
 static bool parse_precision(struct options *o, const char *value, struct text *problem) {
-    if (!one_of(o->arena, value, PRECISIONS, problem)) return false;
-    o->precision = strcmp(value, "fp16") == 0 ? F16 : strcmp(value, "bf16") == 0 ? BF16 : NONE;
+    const char *equals = strrchr(value, '='), *type = equals ? equals + 1 : value;
+    enum dtype t = strcmp(type, "fp16") == 0 ? F16 : strcmp(type, "bf16") == 0 ? BF16 : NONE;
+    if (equals == value) return text_add(problem, "the name of the node is missing"), false;
+    if (!equals && o->precision_given) return text_add(problem, "it is given twice for all nodes"), false;
+    if (t != NONE && o->precision != NONE && t != o->precision)
+        return text_add(problem, "a model has one type of 16 bits, fp16 or bf16"), false;
+    if (t != NONE) o->precision = t;
+    if (!equals) {
+        o->precision_given = true;
+        o->precision_all = t != NONE;
+        return true;
+    }
+    const char *pin = arena_printf(o->arena, "%.*s=%s", (int)(equals - value), value, dtype_name(t == NONE ? F32 : t));
+    PUSH(o->arena, &o->precision_pins, pin);
     return true;
 }
 #define WEIGHTS_PRECISIONS "f32 int8"
@@ -312,7 +325,12 @@ FLAG(set_external_data, external_data)
 FLAG(set_interpret, interpret)
 SETTER(set_against, against, false)
 FLAG(set_each_node, each_node)
-FLAG(set_no_fuse, no_fuse)
+static bool set_no_fuse(struct options *o, const char *value, struct text *problem) {
+    if (!value) return o->no_fuse = true;
+    if (!*value) return text_add(problem, "its argument is empty"), false;
+    PUSH(o->arena, &o->alone, value);
+    return true;
+}
 FLAG(set_no_schedule, no_schedule)
 FLAG(set_no_excess_precision, no_excess_precision)
 FLAG(set_verify_each, verify_each)
@@ -438,12 +456,13 @@ const struct option_row option_rows[] = {
     {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM | CMD_QUANTIZE,
      parse_seconds, NULL, ONCE},
-    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
+    {"no-fuse", 0, "[NODE,..]", "one kernel for each node; with names, for each of these alone",
+     CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, REPEATS},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
-    {"precision", 0, "TYPE",
+    {"precision", 0, "[NODE=]TYPE",
      "what products of f32 multiply, and what lies between them, is rounded to this type when it is stored: bf16, "
-     "fp16; f32 (default): nothing is",
-     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_precision, PRECISIONS, ONCE},
+     "fp16; f32 or fp32 (default): nothing is. With NODE only of this one, which counts before what is said of all",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_precision, PRECISIONS, REPEATS},
     {"weights-precision", 0, "TYPE",
      "constant factors of products that come from memory more slowly than they are multiplied are rounded to this "
      "type, "
@@ -561,6 +580,12 @@ const struct exit_row exit_rows[] = {
     {0},
 };
 
+bool option_needs_arg(const struct option_row *r) { return r->arg && !(*r->arg == '[' && ends_with(r->arg, "]")); }
+void option_usage(struct text *out, const struct option_row *r) {
+    bool needs = option_needs_arg(r);
+    text_printf(out, "--%s%s%s", r->name, needs ? "=" : r->arg ? "[=" : "", !r->arg ? "" : needs ? r->arg : r->arg + 1);
+}
+
 /* ---- did you mean */
 static const char *nearest_option(const char *word, unsigned bit) {
     const char *names[sizeof option_rows / sizeof *option_rows];
@@ -597,7 +622,9 @@ static const struct option_row *find_option(const char *name, size_t n, char let
 
 bool option_take(struct options *o, const struct option_row *r, const char *value, struct text *problem) {
     struct text reason = {0};
-    bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
+    const char *equals = r->choices && strchr(r->arg, '=') ? strrchr(value, '=') : NULL; /* NODE=CHOICE */
+    bool ok = (!r->choices || one_of(o->arena, equals ? equals + 1 : value, r->choices, &reason)) &&
+              r->parse(o, value, &reason);
     if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
     text_free(&reason);
     return ok;
@@ -641,8 +668,8 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         text_printf(problem, "option `--%s` takes no argument", r->name);
         return false;
     }
-    if (r->arg && !value && w->at < w->argc) value = w->argv[w->at++];
-    if (r->arg && !value) {
+    if (option_needs_arg(r) && !value && w->at < w->argc) value = w->argv[w->at++];
+    if (option_needs_arg(r) && !value) {
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
@@ -710,6 +737,10 @@ void options_diags(const struct options *o, struct diags *d) {
     d->json = o->json;
     d->rules = o->warnings.v, d->nrules = o->warnings.n;
 }
+struct precision_wishes options_precision(const struct options *o) {
+    return (struct precision_wishes){o->precision, o->precision != NONE && !o->precision_all, o->precision_pins.v,
+                                     o->precision_pins.n};
+}
 struct import_options options_import(const struct options *o) {
     return (struct import_options){.dims = o->dims.v,
                                    .ndims = o->dims.n,
@@ -760,7 +791,7 @@ static void options_of(struct text *out, unsigned bit) {
         if (!(r->commands & bit)) continue;
         struct text left = {0};
         if (r->letter) text_printf(&left, "-%c, ", r->letter);
-        text_printf(&left, "--%s%s%s", r->name, r->arg ? "=" : "", r->arg ? r->arg : "");
+        option_usage(&left, r);
         struct text right = {0};
         text_printf(&right, "%s%s", r->help, option_repeats(r));
         two_columns(out, left.s, right.s);

@@ -8,6 +8,7 @@
 #include "ir/base/die.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
+#include "lower/lower.h"
 #include <stdbool.h>
 
 /* What the process returns; 70 (die.h) for broken invariants of ours. */
@@ -41,13 +42,15 @@ struct options {
     const char *name, *target, *targets; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit;
-    const char *machine;      /* a file */
-    VEC(const char *) inputs; /* NAME=FILE */
+    const char *machine;                     /* a file */
+    VEC(const char *) inputs;                /* NAME=FILE */
+    VEC(const char *) alone, precision_pins; /* of --no-fuse; NODE=TYPE */
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool external_data, interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes,
         per_kernel, lower, replay, emit_c;
     const char *against;                     /* verify: a word of the table of referees; NULL: not given */
-    enum dtype precision, weights_precision; /* NONE: not given */
+    enum dtype precision, weights_precision; /* NONE: not given, or f32 */
+    bool precision_given, precision_all;     /* for all nodes, and not f32 */
     double rtol, atol;
     bool rtol_given;
     int steps_given, limit_given;    /* 1 + --steps; 1 + --bisect-limit */
@@ -104,7 +107,7 @@ struct option_row {
     const char *arg; /* NULL: takes none */
     const char *help;
     unsigned commands;
-    /* false: *problem says what is wrong with the value */
+    /* false: *problem says what is wrong with the value; NULL: there is none */
     bool (*parse)(struct options *o, const char *value, struct text *problem);
     const char *choices; /* the values there are, separated by blanks; NULL: any */
     enum option_times { ONCE, REPEATS } repeats;
@@ -124,6 +127,10 @@ const struct option_row *option_setting(const char *name, unsigned bit);
 const char *option_setting_near(struct arena *a, const char *name);
 /* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
 void help_wrap(struct text *out, const char *s, int indent);
+/* As it is given: "--target=TARGET", "--no-fuse[=NODE,..]": an argument in brackets stands behind `=`, or not at all.
+ */
+void option_usage(struct text *out, const struct option_row *r);
+bool option_needs_arg(const struct option_row *r);
 /* What stands behind the help of an option that may be given more than once; "" for the others. */
 const char *option_repeats(const struct option_row *r);
 /* Help of one command, or of the program (command NULL). */
@@ -133,5 +140,6 @@ void options_help(struct text *out, const struct command *commands, const struct
 bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem);
 bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem);
 struct import_options options_import(const struct options *o);
+struct precision_wishes options_precision(const struct options *o);
 void options_diags(const struct options *o, struct diags *d); /* how to report, and what of warnings */
 #endif

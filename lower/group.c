@@ -12,6 +12,7 @@ struct info { /* of a node */
     const struct node_class *cls;
     int position;
     bool through;                /* a view that all its readers read through */
+    bool alone;                  /* the user wants a kernel of its own */
     struct group *group, *trial; /* trial: a group that tries the node */
 };
 struct grouping {
@@ -43,12 +44,13 @@ static struct group *new_group(struct grouping *q, struct node *n) {
 static bool read_through(struct grouping *q, struct node *n) {
     int k;
     bool inner;
-    if (n->outs.n != 1 || !n->outs.v[0]->uses.n || !node_permutes(q->probes, n, &k, &inner)) return false;
+    if (info_of(q, n)->alone || n->outs.n != 1 || !n->outs.v[0]->uses.n || !node_permutes(q->probes, n, &k, &inner))
+        return false;
     if (!inner && !n->ins.v[k]->init) return false;
     for (int j = 0; j < n->outs.v[0]->uses.n; j++) {
         const struct use *u = &n->outs.v[0]->uses.v[j];
         struct info *reader = u->region ? NULL : info_of(q, u->node);
-        if (!reader || reader->cls->cls != CLASS_CONTRACT) return false;
+        if (!reader || reader->alone || reader->cls->cls != CLASS_CONTRACT) return false;
     }
     return decide(q->c, "%s is read through", n->origin);
 }
@@ -125,6 +127,7 @@ static const char *refusal(struct grouping *q, const struct node *n, const struc
     enum stage_class cls = i->cls->cls;
     *rows = false;
     if (i->through) return "read-through";
+    if (i->alone || info_of(q, gr->anchor)->alone) return "asked-to-be-alone";
     if (gr->nodes.n >= GROUP_MAX) return "group-full";
     if (gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) return "anchor-not-fusible";
     if (i->group) return "in-another-group";
@@ -203,8 +206,8 @@ static void join_widened(struct grouping *q, struct group *gr, const struct node
     for (int k = 0; k < n->ins.n; k++) {
         struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
         struct info *i = d ? info_of(q, d) : NULL;
-        if (i && !i->group && i->trial != gr && !i->through && i->cls->cls == CLASS_MAP && better_for_reader(q, d) &&
-            type_same_dims(&d->outs.v[0]->type, &n->outs.v[0]->type) &&
+        if (i && !i->group && !i->alone && i->trial != gr && !i->through && i->cls->cls == CLASS_MAP &&
+            better_for_reader(q, d) && type_same_dims(&d->outs.v[0]->type, &n->outs.v[0]->type) &&
             decide(q->c, "%s joins the kernel of %s", d->origin, gr->anchor->origin))
             join(q, gr, d);
     }
@@ -251,9 +254,15 @@ static void sort_groups(struct grouping *q) {
         }
     for (int i = 0; i < gs->list.n; i++) gs->list.v[i]->id = i;
 }
+bool node_named(const struct node_names *names, const struct node *n) {
+    bool named = false;
+    for (int k = 0; k < names->n; k++) named |= !strcmp(names->v[k], n->name);
+    return named;
+}
 /* Products of bytes first: what follows one had better be computed with it than with a residual, from which it would go
  * through memory as floats. */
-struct groups *group_region(struct probes *probes, struct region *r, const struct machine *m, bool fuse) {
+struct groups *group_region(struct probes *probes, struct region *r, const struct machine *m, bool fuse,
+                            struct node_names alone) {
     struct ctx *c = probes_ctx(probes);
     struct grouping q = {probes, c, m, r, NEW(&c->arena, struct groups), {.arena = &c->arena}};
     q.gs->of_node.arena = &c->arena;
@@ -262,6 +271,7 @@ struct groups *group_region(struct probes *probes, struct region *r, const struc
         struct info *i = NEW(&c->arena, struct info);
         i->cls = classify_node(probes, n);
         i->position = ++position;
+        i->alone = node_named(&alone, n);
         map_put(&q.info, PKEY(n), i);
     }
     for (struct node *n = r->first; n && fuse; n = n->next) info_of(&q, n)->through = read_through(&q, n);

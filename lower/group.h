@@ -64,7 +64,13 @@ struct groups {
     VEC(struct group *) list;
     struct map of_node;
 }; /* list is in an order that respects all uses */
-/* With fuse false every node is its own group. m NULL: rows may be of any size. */
-struct groups *group_region(struct probes *q, struct region *r, const struct machine *m, bool fuse);
+/* Nodes of those names are groups of their own; with fuse false every one. m NULL: rows may be of any size. */
+struct node_names {
+    const char *const *v;
+    int n;
+};
+bool node_named(const struct node_names *names, const struct node *n);
+struct groups *group_region(struct probes *q, struct region *r, const struct machine *m, bool fuse,
+                            struct node_names alone);
 void groups_print(struct text *t, const struct groups *gs);
 #endif

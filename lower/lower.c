@@ -298,6 +298,11 @@ static bool outline_group(struct lowering *l, struct block *stmts, const struct 
     l->nodes = nodes, l->origin = origin;
     return ok;
 }
+static struct node_names alone(const struct lowering *l) { return (struct node_names){l->o->alone, l->o->nalone}; }
+static bool stands_alone(const struct lowering *l, const struct node *n) {
+    struct node_names names = alone(l);
+    return l->o->no_fuse || node_named(&names, n);
+}
 static bool lower_statements_of(struct lowering *l, const struct groups *gs, const struct group *gr);
 /* The group reads a plain copy, and what it makes is copied to where it should lie. */
 static bool lower_on_copies(struct lowering *l, const struct groups *gs, const struct group *gr) {
@@ -324,7 +329,8 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     if (first->op && first->op->control) return lower_control(l, first);
     if (gr->cls == CLASS_WINDOW && !l->o->no_schedule && slides_along_channels(l, gr->anchor))
         return lower_on_copies(l, gs, gr);
-    if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || l->o->no_fuse || !decide(l->c, "%s is a view", first->origin))
+    if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || stands_alone(l, first) ||
+        !decide(l->c, "%s is a view", first->origin))
         return lower_statements_of(l, gs, gr);
     bool copies = reads_plain_copy(l, first, &operand);
     struct value *read = copies ? first->ins.v[operand] : NULL;
@@ -377,7 +383,8 @@ static void pad_param(struct lowering *l, struct value *v) {
     lower_bind(l, v, b);
 }
 bool lower_region(struct lowering *l, struct region *r) {
-    struct groups *gs = group_region(l->probes, r, l->o->target ? l->o->target->machine : NULL, !l->o->no_fuse);
+    struct groups *gs =
+        group_region(l->probes, r, l->o->target ? l->o->target->machine : NULL, !l->o->no_fuse, alone(l));
     choose_layouts(l, r, gs);
     if (!l->o->no_fuse && decide(l->c, "copies are joined")) join_copies(l, gs);
     if (l->o->groups) groups_print(l->o->groups, gs);

@@ -7,13 +7,23 @@
 #include "ir/loop/target.h"
 #include "lower/algorithm/algorithm.h"
 
+/* What the user wants of the types of products: one of 16 bits, of all that no pin names or of those alone that one
+ * does; "NODE=bf16", "NODE=f32". */
+struct precision_wishes {
+    enum dtype type; /* F16, BF16: of what products of f32 multiply; NONE: f32 */
+    bool some;       /* of those that a pin names alone */
+    const char *const *pins;
+    int npins;
+};
 struct lower_options {
     const struct target *target;
-    bool no_fuse;         /* one kernel per node: for node-by-node comparison */
-    bool no_schedule;     /* kernels stay plain loops */
-    bool no_excess;       /* 16-bit floats are rounded by each operator on every machine */
-    enum dtype precision; /* F16, BF16: of what products of f32 multiply; NONE: f32 */
-    int threads;          /* that run a kernel at most; 0: 1 */
+    bool no_fuse;             /* one kernel per node: for node-by-node comparison */
+    const char *const *alone; /* nodes that have kernels of their own */
+    int nalone;
+    bool no_schedule; /* kernels stay plain loops */
+    bool no_excess;   /* 16-bit floats are rounded by each operator on every machine */
+    struct precision_wishes precision;
+    int threads; /* that run a kernel at most; 0: 1 */
     struct algorithm_wishes algorithms;
     /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how
      * it was chosen to be computed. */

@@ -10,6 +10,7 @@
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
+#include <string.h>
 
 /* A node that sums products of f32. */
 struct product {
@@ -21,8 +22,8 @@ struct product {
 static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
     if (!v || v->type.kind != TY_TENSOR) return NONE;
     if (v->type.dtype == BF16) return BF16; /* fp16 has another range */
-    if (v->type.dtype == F16) return l->o->precision == NONE ? F16 : l->o->precision;
-    return v->type.dtype == F32 ? l->o->precision : NONE;
+    if (v->type.dtype == F16) return l->o->precision.type == NONE ? F16 : l->o->precision.type;
+    return v->type.dtype == F32 ? l->o->precision.type : NONE;
 }
 static bool is_along(expr load, const struct var *v) {
     for (int d = 0; d < load->n - load->has_fill; d++)
@@ -81,6 +82,17 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
 }
 
 /* ---- which values */
+/* May what n multiplies be rounded? What is said of it counts, else what is said of all. */
+static bool may_narrow(const struct lowering *l, const struct node *n) {
+    const struct precision_wishes *w = &l->o->precision;
+    size_t length = strlen(n->name);
+    for (int k = w->npins; k--;) {
+        const char *equals = strrchr(w->pins[k], '=');
+        if ((size_t)(equals - w->pins[k]) == length && !strncmp(w->pins[k], n->name, length))
+            return strcmp(equals + 1, dtype_name(F32)) != 0;
+    }
+    return !w->some;
+}
 struct narrowing {
     struct lowering *l;
     struct map behind, before; /* values that such a product comes before; that one follows */
@@ -96,14 +108,15 @@ static void put_narrow(struct lowering *l, struct value *v) {
 }
 static void look_behind(struct narrowing *q, struct node *n) {
     struct product p;
-    bool product = is_product(q->l, n, &p), found = product && p.fits;
+    bool may = may_narrow(q->l, n), product = is_product(q->l, n, &p), found = product && (p.fits &= may);
     if (found) map_put(&q->products, PKEY(n), arena_copy(&q->l->c->arena, &p, sizeof p));
     for (int k = 0; k < n->ins.n; k++) found |= is_marked(&q->behind, n->ins.v[k]);
     for (int k = 0; k < n->outs.n && found; k++) mark(q, &q->behind, n->outs.v[k]);
     for (int k = 0; k < 2 && product; k++) {
         struct value *v = p.factors[k];
         const struct tensor *t = constant_of(q->l, v);
-        bool slow = t && v->type.dtype == F32 && !worth_widening(q->l, q->l->o->precision, t, p.reads, true);
+        bool slow =
+            may && t && v->type.dtype == F32 && !worth_widening(q->l, q->l->o->precision.type, t, p.reads, true);
         if (p.fits || slow) put_narrow(q->l, v);
         else mark(q, &q->wide, v);
     }
@@ -136,7 +149,7 @@ enum dtype narrow_type(const struct lowering *l, const struct value *v) {
     return map_get(&l->narrow, PKEY(v)) ? narrowed_to(l, v) : v->type.dtype;
 }
 struct buf *narrow_buf(struct lowering *l, struct buf *b) {
-    if (l->o->precision != NONE && b->type != BF16) b->type = l->o->precision;
+    if (l->o->precision.type != NONE && b->type != BF16) b->type = l->o->precision.type;
     map_put(&l->narrowed, PKEY(b), b);
     return b;
 }
