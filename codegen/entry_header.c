@@ -179,18 +179,20 @@ static void metadata(struct program *p, struct text *out) {
     if (program_any_needs(p))
         text_printf(out, "\n/* Instruction sets that %s_init asks the CPU for. */\n#define %s_NEEDS \"%s\"", p->name,
                     p->upper, program_needs(p->all[p->nall - 1]) ? program_needs(p->all[p->nall - 1]) : "");
-    text_printf(out, "\n#define %s_INPUTS %d\n#define %s_OUTPUTS %d\n", p->upper, p->ins.n, p->upper, p->outs.n);
+    text_printf(out, "\n#define %s_INPUTS %d\n#define %s_OUTPUTS %d\n#define %s_SYMBOLS %d\n", p->upper, p->ins.n,
+                p->upper, p->outs.n, p->upper, p->syms.n);
     for (int k = 0; k < p->ins.n; k++) io_metadata(p, out, &p->ins.v[k], "INPUT", k);
     for (int k = 0; k < p->outs.n; k++) io_metadata(p, out, &p->outs.v[k], "OUTPUT", k);
     text_char(out, '\n');
 }
 void entry_header(struct program *p, struct text *out) {
     how_to_use(p, out);
-    text_printf(out,
-                "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"%s\"\n%s\n#ifdef __cplusplus\nextern \"C\" "
-                "{\n#endif\n\n",
-                p->upper, p->upper, p->device ? "nn_rt_cuda.h" : "nn_rt.h",
-                p->threads ? "#include \"nn_threads.h\"\n" : "");
+    text_printf(
+        out,
+        "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"nn_model.h\"\n%s%s\n#ifdef __cplusplus\nextern \"C\" "
+        "{\n#endif\n\n",
+        p->upper, p->upper, p->device ? "#include \"nn_rt_cuda.h\"\n" : "",
+        p->threads ? "#include \"nn_threads.h\"\n" : "");
     metadata(p, out);
     dims_type(p, out);
     inputs_type(p, out);
@@ -210,6 +212,12 @@ void entry_header(struct program *p, struct text *out) {
                     "/* Bytes of arena that a run with these dims needs%s; 0: dims out of range. */\nsize_t "
                     "%s_arena(const %s_dims *dims);\n",
                     p->has_region ? ", not counting what only the run knows" : ", exactly", p->name, p->name);
+    text_printf(
+        out,
+        "/* Bytes of the context, for those who do not see its type; and the model described, with its functions "
+        "for any caller:\n * nn_model.h. */\nsize_t %s_sizeof(void);\nconst struct gcc2nn_model_v1 "
+        "*%s_info(void);\n",
+        p->name, p->name);
     text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 void kernels_header(struct program *p, struct text *out) {

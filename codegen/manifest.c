@@ -150,6 +150,7 @@ void project_manifest(const struct project *w, struct text *out) {
     json_t *o = json_object(), *ins = json_array(), *outs = json_array(), *kernels = json_array(),
            *sources = json_array(), *files = json_array(), *source = json_object();
     json_object_set_new(o, "generator", json_string("gcc2nn"));
+    json_object_set_new(o, "version", json_string(GCC2NN_VERSION));
     json_object_set_new(o, "format", json_integer(1));
     json_object_set_new(o, "name", json_string(p->name));
     json_object_set_new(o, "target", json_string(program_targets(p)));

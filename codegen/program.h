@@ -142,7 +142,7 @@ bool kernel_files(const struct module *m, const char *name, const struct emit_op
  * when it notes overflow in `over`, an int that must be in scope; both may be NULL. */
 const char *program_size(struct program *p, expr e, struct map *used, bool *over);
 
-/* ---- entry.c, entry_header.c, entry_cuda.c, io_tables.c, weights.c */
+/* ---- entry.c, entry_header.c, entry_cuda.c, info_tables.c, weights.c */
 /* Names of the functions that keep the region's books, and of its type. */
 struct region_words {
     const char *type, *alloc, *free;
@@ -163,7 +163,8 @@ void entry_source(struct program *p, struct text *out);    /* NAME.c; with varia
 void entry_variant(struct program *p, struct text *out);   /* NAME_TARGET.c: plan and run of one variant */
 void variants_header(struct program *p, struct text *out); /* NAME_variants.h: what NAME.c calls of them */
 void kernels_header(struct program *p, struct text *out);  /* NAME_kernels.h */
-void entry_glue(struct program *p, struct text *out); /* NAME_io.h: the model as tables, for selftest, bench and runs */
+/* Placeholders and values of NAME_info.c, for template_text. */
+const char *const *info_values(struct program *p);
 /* "f32[batch, 3]" of a logical shape. */
 const char *shape_text(struct program *p, const struct buf *b);
 /* Product of the dims as an index expression. */

@@ -93,6 +93,10 @@ static bool put_program(struct writer *q) {
     entry_source(p, &t);
     add_source(q, format(q->c, "%s.c", p->name));
     if (!put_code(q, format(q->c, "%s.c", p->name), &t)) return false;
+    q->w->info = format(q->c, "%s_info.c", p->name);
+    add_source(q, q->w->info);
+    template_text(&t, "templates/project/info.c", info_values(p));
+    if (!put_code(q, q->w->info, &t)) return false;
     if (p->nall > 1) variants_header(p, &t);
     if (p->nall > 1 && !put_code(q, format(q->c, "%s_variants.h", p->name), &t)) return false;
     for (int k = 0; k < p->nall; k++) {
@@ -124,16 +128,6 @@ static const char *of_kind(struct writer *q, const char *ending, bool with) {
             s = format(q->c, "%s%s%s", s, *s ? " " : "", q->w->sources.v[k]);
     return s;
 }
-/* "a b" -> "'a', 'b'" or "a;b". */
-static const char *words(struct writer *q, const char *s, const char *quote, const char *between) {
-    const char *r = "";
-    while (*s) {
-        size_t n = strcspn(s, " ");
-        if (n) r = format(q->c, "%s%s%s%.*s%s", r, *r ? between : "", quote, (int)n, s, quote);
-        s += n + strspn(s + n, " ");
-    }
-    return r;
-}
 /* The `ar` that belongs to a cross compiler. */
 static const char *archiver(struct writer *q, const char *cc) {
     return cc && ends_with(cc, "-gcc") ? format(q->c, "%.*s-ar", (int)strlen(cc) - 4, cc) : "ar";
@@ -160,6 +154,28 @@ static bool put_board(struct writer *q, const char *const *values) {
     }
     return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p));
 }
+/* Where there is an operating system: what makes a library that programs in any language load, share and install. */
+static bool put_library(struct writer *q) {
+    static const char *const files[][2] = {{"export.c", "_export.c"},   {"exports.map", ".map"},
+                                           {"pkgconfig.in", ".pc.in"},  {"nn_model.py", "nn_model.py"},
+                                           {"crate.rs", ".rs"},         {"build.rs", "build.rs"},
+                                           {"Cargo.toml", "Cargo.toml"}};
+    bool ok = true;
+    for (size_t k = 0; k < sizeof files / sizeof *files && ok && !q->p->o->target->board; k++) {
+        const char *to = files[k][1];
+        ok = put_template(q, format(q->c, "templates/project/%s", files[k][0]),
+                          *to == '_' || *to == '.' ? format(q->c, "%s%s", q->p->name, to) : to, library_values(q->p));
+    }
+    return ok;
+}
+/* A part of a project file, for a library; "" for a board. */
+static const char *library_part(struct writer *q, const char *from) {
+    struct text t = {0};
+    if (!q->p->o->target->board) template_text(&t, format(q->c, "templates/project/%s", from), library_values(q->p));
+    const char *s = format(q->c, "%s", t.s ? t.s : "");
+    text_free(&t);
+    return s;
+}
 /* How bench is called; a weights file is its third argument. */
 static const char *bench_words(struct writer *q, const char *file) {
     const struct target *t = q->p->o->target;
@@ -180,6 +196,8 @@ static bool put_templates(struct writer *q) {
         {"templates/project/CMakeLists.txt", "CMakeLists.txt", "templates/project/cuda/CMakeLists.txt"},
         {"templates/project/README.md", "README.md", "templates/project/cuda/README.md"},
         {"runtime_stub/nn_rt.h", "nn_rt.h", "runtime_stub/nn_rt.h"},
+        {"runtime_stub/nn_model.h", "nn_model.h", "runtime_stub/nn_model.h"},
+        {"templates/project/nn_model.hpp", "nn_model.hpp", "templates/project/nn_model.hpp"},
         {NULL, "nn_rt_cuda.h", "runtime_stub/nn_rt_cuda.h"},
         {NULL, "nn_rt_cuda.cu", "runtime_stub/nn_rt_cuda.cu"},
         {NULL, "nn_cuda_dev.h", "runtime_stub/nn_cuda_dev.h"},
@@ -189,9 +207,6 @@ static bool put_templates(struct writer *q) {
     const char *file = q->w->weights_file ? format(q->c, "%s_weights.bin", p->name) : "";
     const char *name = q->w->cflags + strlen("-std="), *std = format(q->c, "%.*s", (int)strcspn(name, " "), name);
     const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
-    struct text tables = {0};
-    entry_glue(p, &tables);
-    if (program_has_pool(p)) template_text(&tables, "templates/project/io_threads.h", (const char *const[]){NULL});
     const char *values[] = {
         "NAME",
         p->name,
@@ -210,15 +225,15 @@ static bool put_templates(struct writer *q) {
         "STD",
         std,
         "OBJECTS",
-        format(q->c, "%s nn_rt.o", joined(q, "", " ", true)),
+        format(q->c, "%s nn_rt.o%s", joined(q, "", " ", true), board ? "" : format(q->c, " %s_export.o", p->name)),
         "SOURCES",
         joined(q, "", " ", false),
         "MESON_SOURCES",
         joined(q, "'", ", ", false),
         "MESON_CFLAGS",
-        words(q, rest, "'", ", "),
+        words_joined(q->c, rest, "'", ", "),
         "CMAKE_CFLAGS",
-        words(q, q->w->cflags, "", ";"),
+        words_joined(q->c, q->w->cflags, "", ";"),
         "LANGUAGES",
         assembly ? "C ASM" : "C",
         "LDFLAGS",
@@ -232,7 +247,7 @@ static bool put_templates(struct writer *q) {
         "MESON_BOARD",
         board ? ", 'startup.c', 'semihost.c'" : "",
         "MESON_LDFLAGS",
-        *q->w->ldflags ? format(q->c, ", link_args: [%s]", words(q, q->w->ldflags, "'", ", ")) : "",
+        *q->w->ldflags ? format(q->c, ", link_args: [%s]", words_joined(q->c, q->w->ldflags, "'", ", ")) : "",
         "CMAKE_LDFLAGS",
         *q->w->ldflags ? format(q->c, "\n    target_link_options(${program} PRIVATE %s)", q->w->ldflags) : "",
         "WEIGHTS_ARG",
@@ -253,7 +268,7 @@ static bool put_templates(struct writer *q) {
         "EMU_FLAGS",
         q->w->emu_flags,
         "CMAKE_EMU_FLAGS",
-        words(q, q->w->emu_flags, "", ";"),
+        words_joined(q->c, q->w->emu_flags, "", ";"),
         "CUDA_ARCH",
         strstr(q->w->nvcc_flags, "sm_") ? strstr(q->w->nvcc_flags, "sm_") + 3 : "75",
         "CU_SOURCES",
@@ -278,8 +293,32 @@ static bool put_templates(struct writer *q) {
                             : "",
         "BENCH_THREADS",
         program_has_pool(p) ? format(q->c, "    io_threads(&s.config, %d);\n", p->o->threads) : "",
-        "TABLES",
-        tables.s,
+        "IO_THREADS",
+        program_has_pool(p) ? library_part(q, "io_threads.h") : "",
+        "README_LIBRARY",
+        library_part(q, "library.md"),
+        "VERSION",
+        GCC2NN_VERSION,
+        "PIC",
+        board ? "" : " -fPIC",
+        "EXPORT_SOURCE",
+        board ? "" : format(q->c, " %s_export.c", p->name),
+        "MESON_EXPORT_SOURCE",
+        board ? "" : format(q->c, ", '%s_export.c'", p->name),
+        "MESON_SHARED",
+        board ? "" : library_part(q, "library.meson"),
+        "MESON_INSTALL",
+        library_part(q, "install.meson"),
+        "MAKE_SHARED",
+        library_part(q, "shared.mk"),
+        "MAKE_SHARED_TEXT",
+        board ? ""
+              : format(q->c,
+                       "# `make shared` builds lib%s.so; `make install prefix=/usr/local` puts libraries, headers, the "
+                       "file of pkg-config and data there.\n",
+                       p->name),
+        "CMAKE_SHARED",
+        library_part(q, "shared.cmake"),
         NULL};
     bool ok = true;
     for (size_t k = 0; k < sizeof files / sizeof *files && ok; k++) {
@@ -295,8 +334,7 @@ static bool put_templates(struct writer *q) {
         ok = put_template(q, "runtime_stub/nn_pool.h", "nn_pool.h", values) &&
              put_template(q, "runtime_stub/nn_pool.c", "nn_pool.c", values);
     if (ok && p->o->target->runner) ok = put_template(q, "templates/emulator/count.c", "count.c", values);
-    if (ok) ok = put_board(q, values);
-    text_free(&tables);
+    if (ok) ok = put_board(q, values) && put_library(q);
     return ok;
 }
 /* What make and ninja read: the model and its files of external data are what the folder was made from. */

@@ -9,6 +9,7 @@ struct project {
     const char *folder, *name;
     VEC(const char *) files;            /* all names in the folder, in the order of writing */
     VEC(const char *) sources;          /* .c, .cu and .S files of the library, without nn_rt.c */
+    const char *info;                   /* the one of them that a program which does not ask for it does not contain */
     const char *cflags;                 /* language, contraction, target */
     const char *nvcc_flags, *emu_flags; /* GPU: for .cu files, with nvcc and with a C++ compiler and the emulator */
     const char *ldflags;                /* of programs, beside the libraries */
@@ -22,6 +23,10 @@ struct project *project_write(const struct module *m, const struct memory_plan *
                               const char *folder);
 /* Placeholders and values of the memory map, for template_text (bare.c); all empty for a target without a board. */
 const char *const *bare_values(struct program *p);
+/* Placeholders and values of what makes a library that may be shared and installed (library.c). */
+const char *const *library_values(struct program *p);
+/* "a b" -> "'a', 'b'" or "a;b". */
+const char *words_joined(struct ctx *c, const char *s, const char *quote, const char *between);
 /* Do weights, arena, inputs and outputs fit the target's board, or has it none? false: a diagnostic, E_BUDGET. */
 bool bare_fits(struct program *p, enum severity severity);
 /* The sequences and optionals among the inputs or outputs, as in manifest.json. */

@@ -3,10 +3,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is printed beside a program: parameters of its API, prefixes, files, functions; and targets of CMake and meson.
- */
+/* What is printed beside a program: parameters and variables of its API, prefixes, files, functions; and what CMake,
+ * Meson and Cargo call their own. */
 static const char *const beside[] = {
-    " m in out io nn bench count cuda_emu selftest semihost startup ",
+    " m in out io nn bench count cuda_emu selftest semihost startup config error given number context inputs results ",
+    " symbols size over status axis s t d build cargo ",
     " all benchmark clean coverage dist distcheck edit_cache help install package package_source phony preinstall ",
     " rebuild_cache reconfigure test uninstall ",
     " by_time fail find_symbols plan read_tensor run set_symbol write_tensor no_room aligned_alloc clock_gettime ",

@@ -44,6 +44,7 @@ bool library_size(struct ctx *c, const struct project *w, struct code_size *sum)
     *sum = (struct code_size){0};
     for (int k = 0; k <= w->sources.n; k++) {
         const char *source = k < w->sources.n ? w->sources.v[k] : "nn_rt.c";
+        if (source == w->info) continue;
         if (!object_size(&c->diags, format(c, "%s/%.*s.o", w->folder, (int)(strrchr(source, '.') - source), source),
                          sum))
             return false;

@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
     int runs = argc > 1 ? atoi(argv[1]) : 50, warmup = argc > 2 ? atoi(argv[2]) : 5;
     if (runs < 1) runs = 1;
     if (argc > 3) io_read_file(argv[3], &s.weights);
-    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
+    io_typical_symbols(&s);
 @BENCH_THREADS@    double *time_of = (double *)io_alloc((size_t)runs * sizeof *time_of);
     int status = io_open(&s);
     for (int run = -warmup; run < runs && status == NN_OK; run++) {

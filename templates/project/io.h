@@ -10,13 +10,12 @@
 #endif
 #include "@NAME@.h"
 
-/* A tensor of any type: `type` is ONNX's number, elements are row-major. */
-enum { IO_MAX_RANK = 32 };
-struct io_tensor { int type, rank; int64_t dims[IO_MAX_RANK]; void *data; };
-struct io_symbol { const char *name; int64_t lo, hi, typical; };
+enum { IO_INPUTS = @UPPER@_INPUTS, IO_OUTPUTS = @UPPER@_OUTPUTS, IO_SYMBOLS = @UPPER@_SYMBOLS };
+static inline const struct gcc2nn_model_v1 *io_model(void) { return @NAME@_info(); }
 
-@TABLES@
-/* ---- the same for every model */
+/* A tensor of any type: `type` is ONNX's number, elements are row-major. */
+struct io_tensor { int type, rank; int64_t dims[GCC2NN_RANK]; void *data; };
+
 static inline int64_t io_count(const struct io_tensor *t) {
     int64_t n = 1;
     for (int k = 0; k < t->rank; k++) n *= t->dims[k];
@@ -124,59 +123,77 @@ static inline uint64_t io_checksum(const struct io_tensor *t) {
 }
 /* Everything for runs with given symbols: context, arena, inputs, outputs. */
 struct io_session {
-    io_model model;
-    io_config config;
-    io_inputs in;
-    io_outputs out;
+    void *context;
+    struct gcc2nn_config_v1 config;
     struct io_memory memory, weights;
     struct io_tensor inputs[IO_INPUTS + 1], outputs[IO_OUTPUTS + 1];
+    struct gcc2nn_result_v1 results[IO_OUTPUTS + 1];
     int64_t symbols[IO_SYMBOLS + 1];
 };
+static inline void io_typical_symbols(struct io_session *s) {
+    for (int k = 0; k < IO_SYMBOLS; k++) s->symbols[k] = io_model()->symbol[k].typical;
+}
+/* Type and shape of an input. */
+static inline void io_input(int k, const int64_t *symbols, struct io_tensor *t) {
+    t->type = io_model()->input[k].type;
+    t->rank = io_model()->input[k].rank;
+    io_model()->input_dims(k, symbols, t->dims);
+}
+enum { IO_MORE = 1 << 16 };    /* bytes of arena to begin with for sizes that the run finds */
 /* Allocates what is missing: input data where NULL, outputs of known size, the arena. */
 static inline int io_open(struct io_session *s) {
+    const struct gcc2nn_model_v1 *io = io_model();
+    size_t arena = 0;
     for (int k = 0; k < IO_INPUTS; k++) {
-        if (!s->inputs[k].data) {
-            io_input(k, s->symbols, &s->inputs[k]);
-            s->inputs[k].data = io_alloc((size_t)io_count(&s->inputs[k]) * io_element(s->inputs[k].type));
-            io_fill(&s->inputs[k], (uint32_t)k + 1);
-        }
-        io_set_input(&s->in, k, s->inputs[k].data);
+        if (s->inputs[k].data) continue;
+        io_input(k, s->symbols, &s->inputs[k]);
+        s->inputs[k].data = io_alloc((size_t)io_count(&s->inputs[k]) * io_element(s->inputs[k].type));
+        io_fill(&s->inputs[k], (uint32_t)k + 1);
     }
     for (int k = 0; k < IO_OUTPUTS; k++) {
-        s->outputs[k].data = NULL;
-        if (!io_output_known(k)) continue;
-        io_output(k, s->symbols, &s->out, &s->outputs[k]);
-        s->outputs[k].data = io_alloc((size_t)io_count(&s->outputs[k]) * io_element(s->outputs[k].type));
-        io_set_output(&s->out, k, s->outputs[k].data);
+        struct io_tensor *t = &s->outputs[k];
+        t->type = io->output[k].type;
+        t->rank = io->output[k].rank;
+        if (io->output[k].found) continue;
+        io->output_dims(k, s->symbols, t->dims);
+        s->results[k].capacity = (size_t)io_count(t);
+        s->results[k].data = io_alloc(s->results[k].capacity * io_element(t->type));
     }
-    io_set_symbols(&s->in, s->symbols);
-    if (!IO_DEVICE) io_memory_set(&s->memory, io_arena(s->symbols));    /* on a device the context allocates */
+    io->arena(s->symbols, &arena);
+    if (io->flags & GCC2NN_REGION) arena += IO_MORE;
+    if (!(io->flags & GCC2NN_DEVICE)) io_memory_set(&s->memory, arena);    /* else the context allocates */
     s->config.arena = s->memory.arena;
     s->config.arena_size = s->memory.size;
     s->config.weights = s->weights.arena;
     s->config.weights_size = s->weights.size;
     s->config.grow = io_grow;
     s->config.user = &s->memory;
-    return io_init(&s->model, &s->config);
+    s->context = io_alloc(io->context_bytes);
+    return io->init(s->context, &s->config);
 }
 static inline int io_run_once(struct io_session *s) {
-    int status = io_run(&s->model, &s->in, &s->out);
+    const void *inputs[IO_INPUTS + 1];
+    for (int k = 0; k < IO_INPUTS; k++) inputs[k] = s->inputs[k].data;
+    const int status = io_model()->run(s->context, s->symbols, inputs, s->results);
     for (int k = 0; k < IO_OUTPUTS && status == NN_OK; k++) {
-        io_output(k, s->symbols, &s->out, &s->outputs[k]);
-        s->outputs[k].data = io_get_output(&s->out, k);
+        memcpy(s->outputs[k].dims, s->results[k].dims, sizeof s->outputs[k].dims);
+        s->outputs[k].data = s->results[k].data;
     }
     return status;
 }
 static inline void io_close(struct io_session *s) {
-    io_free(&s->model);
+    io_model()->close(s->context);
+    free(s->context);
     for (int k = 0; k < IO_INPUTS; k++) free(s->inputs[k].data);
     for (int k = 0; k < IO_OUTPUTS; k++)
-        if (io_output_known(k)) free(s->outputs[k].data);
+        if (!io_model()->output[k].found) free(s->results[k].data);
     io_memory_free(&s->memory);
     io_memory_free(&s->weights);
 }
 static inline int io_failed(const struct io_session *s, int status) {
-    const nn_error *e = &s->model.error;
+    nn_error error;
+    const nn_error *const e = &error;
+    io_model()->error(s->context, &error);
     fprintf(stderr, "@NAME@: %s", nn_status_text(status));
     if (e->what) fprintf(stderr, ": %s", e->what);
     if (e->where) fprintf(stderr, " at %s", e->where);
@@ -211,4 +228,4 @@ static inline double io_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 #endif
 }
-#endif
+@IO_THREADS@#endif

@@ -26,7 +26,7 @@ static struct io_tensor read_tensor(const char *path, struct io_memory *memory) 
     memset(&t, 0, sizeof t);
     if (size < sizeof head) fail("too short", path);
     memcpy(head, file, sizeof head);
-    if (memcmp(file, "NNT1", 4) != 0 || head[2] > IO_MAX_RANK) fail("not a tensor file", path);
+    if (memcmp(file, "NNT1", 4) != 0 || head[2] > GCC2NN_RANK) fail("not a tensor file", path);
     t.type = (int)head[1];
     t.rank = (int)head[2];
     at = sizeof head + 8 * (size_t)t.rank;
@@ -74,8 +74,8 @@ static void write_tensor(const struct io_tensor *t, const char *path) {
 /* ---- symbols */
 static void set_symbol(struct io_session *s, unsigned char *known, const char *text) {
     for (int k = 0; k < IO_SYMBOLS; k++) {
-        const size_t n = strlen(io_symbols[k].name);
-        if (strncmp(text, io_symbols[k].name, n) != 0 || text[n] != '=') continue;
+        const size_t n = strlen(io_model()->symbol[k].name);
+        if (strncmp(text, io_model()->symbol[k].name, n) != 0 || text[n] != '=') continue;
         s->symbols[k] = strtoll(text + n + 1, NULL, 10);
         known[k] = 1;
         return;
@@ -85,13 +85,13 @@ static void set_symbol(struct io_session *s, unsigned char *known, const char *t
 static void find_symbols(struct io_session *s, unsigned char *known, char **paths) {
     for (int k = 0; k < IO_INPUTS; k++)
         for (int d = 0; d < s->inputs[k].rank; d++) {
-            const int y = io_input_symbol(k, d);
+            const int64_t y = d < io_model()->input[k].rank ? io_model()->input[k].dims[d].symbol : -1;
             if (y < 0) continue;
             if (!known[y]) s->symbols[y] = s->inputs[k].dims[d];
             known[y] = 1;
         }
     for (int k = 0; k < IO_SYMBOLS; k++)
-        if (!known[k]) s->symbols[k] = io_symbols[k].typical;
+        if (!known[k]) s->symbols[k] = io_model()->symbol[k].typical;
     for (int k = 0; k < IO_INPUTS; k++) {
         struct io_tensor want;
         memset(&want, 0, sizeof want);
@@ -126,10 +126,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[at], "--weights") == 0) io_read_file(argv[at + 1], &s.weights);
         else if (strcmp(argv[at], "--variant") == 0) variant = atoi(argv[at + 1]);
         else if (strcmp(argv[at], "--symbol") == 0) set_symbol(&s, known, argv[at + 1]);
-@RUN_THREADS@#ifdef @UPPER@_NEEDS
         else if (strcmp(argv[at], "--without") == 0) s.config.without = argv[at + 1];
-#endif
-        else fail("is not an option", argv[at]);
+@RUN_THREADS@        else fail("is not an option", argv[at]);
     }
     if (argc - at != IO_INPUTS + IO_OUTPUTS) {
         fprintf(stderr, "usage: %s [--runs R] [--warmup W] [--weights FILE] [--symbol NAME=VALUE] %d inputs, %d outputs\n", argv[0], IO_INPUTS, IO_OUTPUTS);
@@ -138,7 +136,7 @@ int main(int argc, char **argv) {
     for (int k = 0; k < IO_INPUTS; k++) s.inputs[k] = read_tensor(argv[at + k], &files[k]);
     find_symbols(&s, known, argv + at);
     status = io_open(&s);
-    if (variant >= 0 && (status == NN_ETARGET || (status == NN_OK && io_variant(&s.model) != variant))) {
+    if (variant >= 0 && (status == NN_ETARGET || (status == NN_OK && io_model()->variant(s.context) != variant))) {
         fprintf(stderr, "@NAME@: the CPU cannot run variant %d\n", variant);
         return 4;
     }

@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
     static struct io_session s;
     uint64_t first[IO_OUTPUTS + 1] = {0};
     if (argc > 1) io_read_file(argv[1], &s.weights);
-    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
+    io_typical_symbols(&s);
     int status = io_open(&s), different = 0;
     for (int run = 0; run < 2 && status == NN_OK; run++) {
         status = io_run_once(&s);
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
         }
     }
     if (status != NN_OK) return io_failed(&s, status);
-    for (int k = 0; k < IO_OUTPUTS; k++) printf("%016llx %s\n", (unsigned long long)first[k], io_output_names[k]);
+    for (int k = 0; k < IO_OUTPUTS; k++) printf("%016llx %s\n", (unsigned long long)first[k], io_model()->output[k].name);
     io_close(&s);
     if (different) fprintf(stderr, "two runs gave different outputs\n");
     return different;

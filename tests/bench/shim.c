@@ -7,12 +7,10 @@ static struct io_session s;
 
 int shim_inputs(void) { return IO_INPUTS; }
 int shim_outputs(void) { return IO_OUTPUTS; }
-const char *shim_output_name(int k) { return io_output_names[k]; }
-const char *shim_input_name(int k) { return io_input_names[k]; }
+const char *shim_output_name(int k) { return io_model()->output[k].name; }
+const char *shim_input_name(int k) { return io_model()->input[k].name; }
 /* First: open sizes are those that the program is optimised for. */
-void shim_sizes(void) {
-    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
-}
+void shim_sizes(void) { io_typical_symbols(&s); }
 /* Before shim_open. Elements as in the model's input; the caller keeps them. */
 void shim_set_input(int k, void *data) {
     io_input(k, s.symbols, &s.inputs[k]);
@@ -33,7 +31,7 @@ int shim_open(const char *weights) {
 /* Seconds of one run; negative: it failed, and the reason is on stderr. */
 double shim_run(void) {
     const double start = io_seconds();
-    const int status = io_run(&s.model, &s.in, &s.out);
+    const int status = io_run_once(&s);
     const double took = io_seconds() - start;
     if (status == NN_OK) return took;
     io_failed(&s, status);
@@ -41,8 +39,6 @@ double shim_run(void) {
 }
 /* After a run. */
 const void *shim_output(int k, int *type, int *rank, const int64_t **dims) {
-    io_output(k, s.symbols, &s.out, &s.outputs[k]);
-    s.outputs[k].data = io_get_output(&s.out, k);
     *type = s.outputs[k].type, *rank = s.outputs[k].rank, *dims = s.outputs[k].dims;
     return s.outputs[k].data;
 }

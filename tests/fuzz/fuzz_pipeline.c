@@ -1,5 +1,6 @@
 /* Fuzzer: any bytes as an ONNX model, the whole way: import, all passes with the verifier after each, and the text of
  * every C file. Small models only, so that an execution takes milliseconds. */
+#include "codegen/template.h"
 #include "codegen/weights.h"
 #include "compiler/driver.h"
 #include "tests/fuzz/onnx_mutate.h"
@@ -40,7 +41,7 @@ static void print(struct compilation *u) {
     entry_header(p, &t);
     entry_source(p, &t);
     kernels_header(p, &t);
-    entry_glue(p, &t);
+    template_text(&t, "templates/project/info.c", info_values(p));
     emit_wrap(&t);
     kernel_files(p->m, p->name, &p->emit, printed, NULL);
     text_free(&t);

@@ -26,7 +26,7 @@ uint64_t @_runs(int runs);
 uint64_t @_runs(int runs) {
     struct io_session s;
     memset(&s, 0, sizeof s);
-    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
+    io_typical_symbols(&s);
     int status = io_open(&s);
     uint64_t first = 0;
     for (int run = 0; run < runs && status == NN_OK; run++) {
