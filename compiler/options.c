@@ -210,6 +210,23 @@ static bool parse_error(const char *value, double *to, struct text *problem) {
     text_printf(problem, "`%s` is not a number of 0 or more, such as 1e-3", value);
     return false;
 }
+/* N[,N]..., at most one for each colour of a picture */
+#define COLOURS(fn, field, may_be_zero)                                                                                \
+    static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
+        const char *s = value, *end = value;                                                                           \
+        do {                                                                                                           \
+            double v = text_read_f64(s, &end);                                                                         \
+            if (end == s || !isfinite(v) || (v == 0 && !(may_be_zero)) || o->field.n == 4) break;                      \
+            PUSH(o->arena, &o->field, v);                                                                              \
+            s = end + 1;                                                                                               \
+        } while (*end == ',');                                                                                         \
+        if (s == end + 1 && !*end) return true;                                                                        \
+        text_printf(problem, "`%s` is not one to four numbers, such as 123.7,116.3,103.5%s", value,                    \
+                    may_be_zero ? "" : ", none of them 0");                                                            \
+        return false;                                                                                                  \
+    }
+COLOURS(parse_mean, mean, true)
+COLOURS(parse_scale, scale, false)
 static bool parse_rtol(struct options *o, const char *value, struct text *problem) {
     o->rtol_given = true;
     return parse_error(value, &o->rtol, problem);
@@ -378,9 +395,16 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
      "c99-strict gnu99", ONCE},
-    {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
+    {"data", 0, "FILE.npz|DIR",
+     "folder of input_N.pb, .npy, .png or .jpg, and output_N.pb or .npy for verify; or an archive of arrays by the "
+     "names "
+     "of inputs and outputs, or input_N and output_N (default: made-up inputs)",
      CMD_PROGRAM, set_data, NULL, ONCE},
-    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy", CMD_PROGRAM, parse_input, NULL, REPEATS},
+    {"input", 'i', "NAME=FILE", "an input's values: .pb, .npy, .npz, or a picture, .png or .jpg", CMD_PROGRAM,
+     parse_input, NULL, REPEATS},
+    {"mean", 0, "M[,M,M]", "what is taken from a picture's values, 0 to 255, of all colours or of each", CMD_PROGRAM,
+     parse_mean, NULL, ONCE},
+    {"scale", 0, "S[,S,S]", "by what they are divided then", CMD_PROGRAM, parse_scale, NULL, ONCE},
     {"emit", 0, "KIND",
      "c: the program (default); onnx: the model as ONNX, as it is after the pass of --stop-after, else after all "
      "passes "

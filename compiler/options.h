@@ -52,6 +52,7 @@ struct options {
     enum dtype precision, weights_precision; /* NONE: not given, or f32 */
     bool precision_given, precision_all;     /* for all nodes, and not f32 */
     double rtol, atol;
+    VEC(double) mean, scale; /* of a picture's colours */
     bool rtol_given;
     int steps_given, limit_given;    /* 1 + --steps; 1 + --bisect-limit */
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */

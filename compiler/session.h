@@ -83,9 +83,11 @@ const char *session_count(struct session *s, bool present, int n); /* "nothing",
 const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind);
 /* All inputs from --input and --data, in order of the API; without both, made-up ones. NULL: diagnostics. */
 struct tensor **session_inputs(struct session *s);
+/* A picture as values of an input, with --mean and --scale (session_picture.c). NULL: a diagnostic. */
+struct tensor *session_picture(struct session *s, const char *path, const struct io *io);
 /* The run has failed, the diagnostic is recorded: adds what may be given instead where inputs are made up. */
 void session_blame_inputs(struct session *s);
-/* Reads DIR/output_<k>.pb or .npy; false when there is no such file, or with a diagnostic. */
+/* Output k of --data; false when there is none, or with a diagnostic. */
 struct value_io;
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);
 /* Output p of the model from the program's: what it holds, the elements of a packed sequence too. */

@@ -1,5 +1,7 @@
 /* The values of a run: the model's inputs from --input and --data, its outputs to --out. Files hold values as the model
  * declares them; programs take and give tensors. This is the one place between the two. See session.h. */
+#include "compiler/import/npz.h"
+#include "compiler/import/picture.h"
 #include "compiler/import/tensor_io.h"
 #include "compiler/session.h"
 #include <string.h>
@@ -39,20 +41,44 @@ static const char *some_value(enum value_kind k) {
         "a tensor", "a sequence", "an optional tensor", "an optional sequence", "a map", "a sequence of maps"};
     return some[k];
 }
-static bool read_value(struct session *s, const char *path, enum value_kind kind, enum dtype type, struct value_io *v) {
+/* What an array in an archive may be called: as the model calls it, or by its number. */
+struct array_names {
+    const char *v[4];
+};
+static struct array_names array_names(struct session *s, const char *stem, int k, const char *name) {
+    return (struct array_names){
+        {name, format(s->c, "%s_%d", stem, k), strcmp(stem, "input") ? NULL : format(s->c, "arr_%d", k)}};
+}
+static bool read_array(struct session *s, const char *path, const struct array_names *names, enum dtype type,
+                       struct value_io *v, bool *absent) {
+    bool only = path != s->o->data; /* one file for one input */
+    struct tensor **t = NEW(&s->c->arena, struct tensor *);
+    *t = npz_read(&s->c->diags, &s->c->arena, path, names->v, only, type, absent);
+    *v = (struct value_io){.kind = VALUE_TENSOR, .present = true, .n = *t != NULL, .tensors = t};
+    return *t != NULL;
+}
+static bool read_file(struct session *s, const char *path, enum value_kind kind, enum dtype type, struct value_io *v) {
     struct mapped_file f = {0};
     if (!value_read(&s->c->diags, &s->c->arena, path, kind, type, &f, v)) return false;
     PUSH(&s->c->arena, &s->files, f);
-    if (kind == VALUE_OPTIONAL && v->kind == VALUE_TENSOR) v->kind = kind; /* .npy */
+    return true;
+}
+/* *absent: path is an archive without such an array, which is no mistake yet. */
+static bool read_value(struct session *s, const char *path, const struct array_names *names, enum value_kind kind,
+                       enum dtype type, struct value_io *v, bool *absent) {
+    *absent = false;
+    if (npz_is(path) ? !read_array(s, path, names, type, v, absent) : !read_file(s, path, kind, type, v)) return false;
+    if (kind == VALUE_OPTIONAL && v->kind == VALUE_TENSOR) v->kind = kind; /* of NumPy */
     if (v->kind == kind || !v->present) return true;
     diag(&s->c->diags, DIAG_ERROR, E_TYPE, "%s holds %s, but the model has %s there", diag_quote(&s->c->arena, path),
          some_value(v->kind), some_value(kind));
     return false;
 }
-/* DIR/<stem>_<k>, NULL: there is no such file. */
+/* --data itself, if it is an archive, else DIR/<stem>_<k>; NULL: there is no such file. */
 static const char *data_file(struct session *s, const char *stem, int k) {
-    static const char *const endings[] = {"pb", "npy"};
-    for (int e = 0; e < 2 && s->o->data; e++) {
+    static const char *const endings[] = {"pb", "npy", "png", "jpg", "jpeg"};
+    if (s->o->data && npz_is(s->o->data)) return s->o->data;
+    for (int e = 0; e < 5 && s->o->data; e++) {
         const char *path = format(s->c, "%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
         if (access(path, F_OK) == 0) return path;
     }
@@ -61,7 +87,9 @@ static const char *data_file(struct session *s, const char *stem, int k) {
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v) {
     const char *path = data_file(s, "output", k);
     enum dtype type = p->n ? s->w->program->outs.v[p->first].buf->type : NONE;
-    return path && read_value(s, path, p->kind, type, v);
+    struct array_names names = array_names(s, "output", k, p->name);
+    bool absent = false;
+    return path && read_value(s, path, &names, p->kind, type, v, &absent);
 }
 
 /* ---- inputs */
@@ -78,8 +106,10 @@ static const char *input_file(struct session *s, int k, const char *name) {
 const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind) {
     struct session *s = env;
     const char *path = input_file(s, k, name);
+    struct array_names names = array_names(s, "input", k, name);
     struct value_io v;
-    if (!path || !read_value(s, path, kind, NONE, &v)) return NULL;
+    bool absent;
+    if (!path || !read_value(s, path, &names, kind, NONE, &v, &absent)) return NULL;
     struct shape *shapes = NEWN(&s->c->arena, struct shape, v.n + 1);
     for (int i = 0; i < v.n; i++) {
         shapes[i].rank = v.tensors[i]->rank;
@@ -165,15 +195,18 @@ static bool first_state(struct session *s, const struct holder *p, struct tensor
     }
     return false;
 }
-/* No file has input k. */
-static bool without_file(struct session *s, int k, const struct holder *p, struct tensor **to) {
+/* No file has input k, nor has that archive. */
+static bool without_file(struct session *s, int k, const struct holder *p, const char *archive, struct tensor **to) {
     const char *name = diag_quote(&s->c->arena, p->name);
     if (first_state(s, p, to)) return true;
-    if (s->o->data)
+    if (archive)
+        diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s has no array %s, and none that is called input_%d",
+             diag_quote(&s->c->arena, archive), name, k);
+    else if (s->o->data)
         diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
              name);
     else if (s->o->inputs.n) diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s", name);
-    if (s->o->data || s->o->inputs.n) return false;
+    if (archive || s->o->data || s->o->inputs.n) return false;
     for (int i = 0; i < p->n; i++)
         if (!(to[i] = made_up(s, p->first + i, &s->w->program->ins.v[p->first + i]))) return false;
     return true;
@@ -235,20 +268,25 @@ static bool shapes_fit(struct session *s, struct tensor *const *inputs) {
     }
     return true;
 }
+/* The tensors of input k, p. */
+static bool read_input(struct session *s, int k, const struct holder *p, struct tensor **to) {
+    const char *path = input_file(s, k, p->name);
+    const struct io *io = &s->w->program->ins.v[p->first];
+    struct array_names names = array_names(s, "input", k, p->name);
+    struct value_io v;
+    bool absent;
+    if (!path) return without_file(s, k, p, NULL, to);
+    if (picture_is(path) && p->kind == VALUE_TENSOR) return (to[0] = session_picture(s, path, io)) != NULL;
+    if (read_value(s, path, &names, p->kind, p->n ? io->buf->type : NONE, &v, &absent)) return take_value(s, p, &v, to);
+    return absent && without_file(s, k, p, path, to);
+}
 struct tensor **session_inputs(struct session *s) {
     const struct program *w = s->w->program;
     struct tensor **v = NEWN(&s->c->arena, struct tensor *, w->ins.n + 1);
     holders p = session_takes(s);
     if (!options_name_inputs(s, &p)) return NULL;
-    for (int k = 0; k < p.n; k++) {
-        const struct holder *q = &p.v[k];
-        const char *path = input_file(s, k, q->name);
-        struct value_io x;
-        bool ok = path ? read_value(s, path, q->kind, q->n ? w->ins.v[q->first].buf->type : NONE, &x) &&
-                             take_value(s, q, &x, v + q->first)
-                       : without_file(s, k, q, v + q->first);
-        if (!ok) return NULL;
-    }
+    for (int k = 0; k < p.n; k++)
+        if (!read_input(s, k, &p.v[k], v + p.v[k].first)) return NULL;
     return shapes_fit(s, v) ? v : NULL;
 }
 
