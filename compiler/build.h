@@ -60,14 +60,16 @@ struct harness {
 };
 /* The inputs, in API order, as files in<k>.nnt of the folder. false: a diagnostic was recorded. */
 bool harness_inputs(const struct harness *h, struct tensor *const *inputs);
-/* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them,
- * times[] gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the model said). */
+/* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena; outputs NULL: they stay in their
+ * files. runs > 0: also times them, times[] gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the
+ * model said). */
 bool harness_run(const struct harness *h, struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup,
                  double *times);
 int harness_by_time(const void *a, const void *b); /* the order of times, or of other doubles, for qsort */
-/* A tensor from a file as harness_run exchanges them with the program: <k> of the inputs is in<k>.nnt in the folder,
- * format in templates/project/run_main.c. NULL: a diagnostic was recorded. */
-struct tensor *harness_tensor(const struct harness *h, const char *path);
+/* Output k of the last run, or another tensor from a file as harness_run exchanges them with the program: <k> of the
+ * inputs is in<k>.nnt in the folder, format in templates/project/run_main.c. In arena a. NULL: a diagnostic. */
+struct tensor *harness_output(const struct harness *h, struct arena *a, int k);
+struct tensor *harness_tensor(const struct harness *h, struct arena *a, const char *path);
 /* A file for a program that is run: a text, and bytes behind it. false: a diagnostic was recorded. */
 bool harness_file(struct ctx *c, const char *path, const struct text *head, const void *data, size_t n);
 #endif

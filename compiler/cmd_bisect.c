@@ -144,18 +144,17 @@ static const char *first_node(struct bisection *b, const char **why, bool *asked
     struct harness h = {.c = s.c, .w = s.w, .seconds = each.seconds};
     int n = ok ? s.w->program->outs.n : 0;
     struct tensor **outputs = NEWN(&s.c->arena, struct tensor *, n + 1);
-    ok = inputs && ((b->interpret && interpreted(&s, inputs, outputs) && harness_inputs(&h, inputs)) ||
-                    run_in_c(&s, &h, inputs, outputs));
+    bool quick = inputs && b->interpret && interpreted(&s, inputs, outputs) && harness_inputs(&h, inputs);
+    ok = quick || (inputs && run_in_c(&s, &h, inputs, NULL));
     json_t *list = json_array();
     if (ok) {
-        struct verification v = verification_of(&s, &h, inputs, outputs, list);
-        struct tensor **want = verification_nodes(&v);
-        *asked = want != NULL;
-        for (int j = 0; want && j < n && !found; j++) {
+        struct verification v = verification_of(&s, &h, inputs, quick ? outputs : NULL, list);
+        *asked = verification_ask_nodes(&v);
+        for (int j = 0; *asked && j < n && !found; j++) {
             int k = (j + s.own_outputs) % n; /* the model's own come last, as they stand in it */
             struct text t = {0};
             const struct value *r = s.u.g->top->results.v[k];
-            if (want[k] && !verification_same(&v, k, want[k], &t)) {
+            if (!verification_node_same(&v, k, &t)) {
                 found = kept(b, r->def ? r->def->origin : diag_quote(&s.c->arena, r->name));
                 *why = kept(b, t.s);
             }

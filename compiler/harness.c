@@ -64,27 +64,27 @@ static uint64_t get(const uint8_t *p, int n) {
     for (int k = n; k--;) v = v << 8 | p[k];
     return v;
 }
-static bool read_strings(const struct harness *h, struct tensor *t, const uint8_t *p, const uint8_t *end) {
+static bool read_strings(struct arena *a, struct tensor *t, const uint8_t *p, const uint8_t *end) {
     int64_t n = tensor_count(t);
-    struct str_elem *v = NEWN(&h->c->arena, struct str_elem, n + 1);
+    struct str_elem *v = NEWN(a, struct str_elem, n + 1);
     for (int64_t i = 0; i < n; i++) {
         if (end - p < 8 || get(p, 8) > (uint64_t)(end - p - 8)) return false;
         v[i].n = (size_t)get(p, 8);
-        v[i].p = arena_copy(&h->c->arena, p + 8, v[i].n);
+        v[i].p = arena_copy(a, p + 8, v[i].n);
         p += 8 + v[i].n;
     }
     t->strs = v;
     return p == end;
 }
 /* Elements below 8 bits come one in each byte and are packed here. */
-static bool read_elements(const struct harness *h, struct tensor *t, const uint8_t *p, const uint8_t *end) {
+static bool read_elements(struct arena *a, struct tensor *t, const uint8_t *p, const uint8_t *end) {
     int64_t n = tensor_count(t);
-    if (t->type == STR) return read_strings(h, t, p, end);
+    if (t->type == STR) return read_strings(a, t, p, end);
     if (end - p != n * dtype_bytes(t->type)) return false;
     tensor_pack(t, p);
     return true;
 }
-struct tensor *harness_tensor(const struct harness *h, const char *path) {
+struct tensor *harness_tensor(const struct harness *h, struct arena *a, const char *path) {
     struct mapped_file f = {0};
     if (!file_map(&h->c->diags, path, &f)) return NULL;
     struct tensor *t = NULL;
@@ -93,11 +93,15 @@ struct tensor *harness_tensor(const struct harness *h, const char *path) {
     uint32_t rank = f.size >= HEAD_BYTES ? (uint32_t)get(p + 8, 4) : MAX_RANK + 1;
     bool ok = rank <= MAX_RANK && !memcmp(p, "NNT1", 4) && (uint64_t)(end - p) >= HEAD_BYTES + 8 * (uint64_t)rank;
     for (uint32_t k = 0; k < rank && ok; k++) dims[k] = (int64_t)get(p + HEAD_BYTES + 8 * k, 8);
-    ok = ok && (t = tensor_new(&h->c->arena, dtype_by_onnx((int)get(p + 4, 4)), dims, (int)rank)) != NULL &&
-         read_elements(h, t, p + HEAD_BYTES + 8 * rank, end);
+    ok = ok && (t = tensor_new(a, dtype_by_onnx((int)get(p + 4, 4)), dims, (int)rank)) != NULL &&
+         read_elements(a, t, p + HEAD_BYTES + 8 * rank, end);
     if (!ok) diag(&h->c->diags, DIAG_ERROR, E_FILE, "%s is not a tensor file", diag_quote(&h->c->arena, path));
     file_unmap(&f);
     return ok ? t : NULL;
+}
+
+struct tensor *harness_output(const struct harness *h, struct arena *a, int k) {
+    return harness_tensor(h, a, format(h->c, "%s/out%d.nnt", h->w->folder, k));
 }
 
 /* What checked code never does; an emulator or a shell may stand between and add 128 to the signal's number. */
@@ -231,7 +235,6 @@ bool harness_run(const struct harness *h, struct tensor *const *inputs, struct t
     if (ok && runs > 0) ok = read_times(h, o.out.s ? o.out.s : "", runs, times);
     if (ok && h->instructions) ok = read_counts(h, runs, warmup);
     outcome_free(&o);
-    for (int k = 0; k < p->outs.n && ok; k++)
-        ok = (outputs[k] = harness_tensor(h, format(h->c, "%s/out%d.nnt", h->w->folder, k))) != NULL;
+    for (int k = 0; k < p->outs.n && ok && outputs; k++) ok = (outputs[k] = harness_output(h, &h->c->arena, k)) != NULL;
     return ok;
 }

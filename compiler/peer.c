@@ -9,7 +9,7 @@
 
 enum { PACKAGE_MISSING = 77 };
 
-static const char *want_file(struct session *s, int k) { return format(s->c, "%s/want%d.nnt", s->w->folder, k); }
+static const char *want_file(const struct harness *h, int k) { return format(h->c, "%s/want%d.nnt", h->w->folder, k); }
 /* The names that the model has for the inputs and outputs of the program. */
 static bool write_names(struct session *s) {
     const struct program *p = s->w->program;
@@ -41,7 +41,7 @@ static const char *failure(struct session *s, const char *python, const struct o
     if (o->status == PACKAGE_MISSING) return format(s->c, "%s: %.*s", python, n, said);
     return format(s->c, "it cannot run the model: %.*s", n, said);
 }
-struct tensor **peer_outputs(struct session *s, const struct harness *h, const char *script, const char **why) {
+bool peer_ask(struct session *s, const struct harness *h, const char *script, const char **why) {
     const struct program *p = s->w->program;
     const char *python = python_program(s);
     char real[PATH_MAX], *model = realpath(s->o->args.v[0], real);
@@ -58,7 +58,7 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
                            NULL};
     struct outcome o = {0};
     bool ok = false;
-    for (int k = 0; k < p->outs.n; k++) unlink(want_file(s, k)); /* the folder may have been there before */
+    for (int k = 0; k < p->outs.n; k++) unlink(want_file(h, k)); /* the folder may have been there before */
     if (!program_exists(python)) *why = format(s->c, "%s was not found", python);
     else if (p->m->taken.n) *why = "it is given tensors only";
     else if (!model || !write_names(s)) *why = "the files for it cannot be written";
@@ -69,9 +69,8 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
     }
     outcome_free(&o);
     text_free(&text);
-    if (!ok) return NULL;
-    struct tensor **want = NEWN(&s->c->arena, struct tensor *, p->outs.n + 1);
-    for (int k = 0; k < p->outs.n; k++)
-        if (access(want_file(s, k), F_OK) == 0) want[k] = harness_tensor(h, want_file(s, k));
-    return want;
+    return ok;
+}
+struct tensor *peer_value(const struct harness *h, struct arena *a, int k) {
+    return access(want_file(h, k), F_OK) == 0 ? harness_tensor(h, a, want_file(h, k)) : NULL;
 }

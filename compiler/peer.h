@@ -5,8 +5,9 @@
 #include "compiler/session.h"
 
 /* script: a template, templates/peer/NAME.py, run behind values.py, whose head says what it is given. To be called
- * after harness_run, whose files of inputs it uses. want[k] is output k of the program, NULL where the peer has none;
- * with each_node also of nodes. NULL: it is not there or cannot run the model, which is said in *why (session's arena).
- */
-struct tensor **peer_outputs(struct session *s, const struct harness *h, const char *script, const char **why);
+ * after harness_run or harness_inputs, whose files it uses. With each_node it has results of nodes, too. false: it is
+ * not there or cannot run the model, which is said in *why (session's arena). */
+bool peer_ask(struct session *s, const struct harness *h, const char *script, const char **why);
+/* Output k of the program as the peer has it, in arena a; NULL where it has none. */
+struct tensor *peer_value(const struct harness *h, struct arena *a, int k);
 #endif

@@ -3,29 +3,35 @@
 #include "compiler/peer.h"
 #include <string.h>
 
-static struct tensor **none(const struct question *q) {
-    return NEWN(&q->s->c->arena, struct tensor *, q->s->w->program->outs.n + 1);
+static struct tensor *no_value(const struct question *q, struct arena *a, int k) {
+    (void)q, (void)a, (void)k;
+    return NULL;
 }
+static struct tensor *value_kept(const struct question *q, struct arena *a, int k) {
+    (void)a;
+    return q->kept[k];
+}
+static struct tensor *value_of_peer(const struct question *q, struct arena *a, int k) { return peer_value(q->h, a, k); }
 /* What --data has as output_<k> may be more than tensors: verify reads and compares it itself, when it can be asked. */
-static struct tensor **ask_reference(const struct question *q, const char **why) {
+static bool ask_reference(struct question *q, const char **why) {
     const struct options *o = q->s->o;
     *why = o->each_node ? "it has outputs of the model, not of its nodes" : "--data says where it is";
-    return o->data && !o->each_node ? none(q) : NULL;
+    return o->data && !o->each_node;
 }
-static struct tensor **ask_onnxruntime(const struct question *q, const char **why) {
-    return peer_outputs(q->s, q->h, "templates/peer/onnxruntime.py", why);
+static bool ask_onnxruntime(struct question *q, const char **why) {
+    return peer_ask(q->s, q->h, "templates/peer/onnxruntime.py", why);
 }
-static struct tensor **ask_litert(const struct question *q, const char **why) {
-    return peer_outputs(q->s, q->h, "templates/peer/litert.py", why);
+static bool ask_litert(struct question *q, const char **why) {
+    return peer_ask(q->s, q->h, "templates/peer/litert.py", why);
 }
-static struct tensor **ask_interpreter(const struct question *q, const char **why) {
-    struct tensor **want = none(q);
+static bool ask_interpreter(struct question *q, const char **why) {
     (void)why;
-    return session_interpret(q->s, q->inputs, want) ? want : NULL;
+    q->kept = NEWN(&q->s->c->arena, struct tensor *, q->s->w->program->outs.n + 1);
+    return session_interpret(q->s, q->inputs, q->kept);
 }
 
-#define REFEREE_ROW(word, key, name, possessive, package, exact, values)                                               \
-    {word, key, name, possessive, package, exact, values},
+#define REFEREE_ROW(word, key, name, possessive, package, exact, ask, value)                                           \
+    {word, key, name, possessive, package, exact, ask, value},
 const struct referee referees[] = {REFEREES(REFEREE_ROW){0}};
 
 const struct referee *referee_named(const char *word) {

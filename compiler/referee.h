@@ -8,24 +8,26 @@ struct question {
     struct session *s;
     const struct harness *h; /* after the run */
     struct tensor **inputs;
+    struct tensor **kept; /* by those who have all values at once */
 };
 struct referee {
     const char *word, *key, *name, *possessive; /* of --against; for --json; in messages */
     const char *package;                        /* of Python; NULL: it needs none */
     bool exact;                                 /* compared bit for bit */
-    /* Output k of the program, NULL where it has none. NULL: it cannot be asked, *why says why, unless a diagnostic
-     * does. */
-    struct tensor **(*values)(const struct question *q, const char **why);
+    /* false: it cannot be asked, *why says why, unless a diagnostic does. */
+    bool (*ask)(struct question *q, const char **why);
+    /* After it was asked: output k of the program, in arena a; NULL where it has none. */
+    struct tensor *(*value)(const struct question *q, struct arena *a, int k);
 };
-/* word, key, name, possessive, package, exact, function */
+/* word, key, name, possessive, package, exact, functions */
 #define REFEREES(ROW)                                                                                                  \
-    ROW("ort", "onnxruntime", "ONNX Runtime", "ONNX Runtime's", "onnxruntime", false, ask_onnxruntime)                 \
-    ROW("litert", "litert", "LiteRT", "LiteRT's", "ai-edge-litert", false, ask_litert)                                 \
-    ROW("ref", "reference", "the reference", "the reference", NULL, false, ask_reference)                              \
-    ROW("interpreter", "interpreter", "the interpreter", "the interpreter's", NULL, true, ask_interpreter)
+    ROW("ort", "onnxruntime", "ONNX Runtime", "ONNX Runtime's", "onnxruntime", false, ask_onnxruntime, value_of_peer)  \
+    ROW("litert", "litert", "LiteRT", "LiteRT's", "ai-edge-litert", false, ask_litert, value_of_peer)                  \
+    ROW("ref", "reference", "the reference", "the reference", NULL, false, ask_reference, no_value)                    \
+    ROW("interpreter", "interpreter", "the interpreter", "the interpreter's", NULL, true, ask_interpreter, value_kept)
 extern const struct referee referees[]; /* word NULL ends */
-#define REFEREE_WORD(word, key, name, possessive, package, exact, values) word " "
-#define REFEREE_WORDS                                                     REFEREES(REFEREE_WORD)
+#define REFEREE_WORD(word, key, name, possessive, package, exact, ask, value) word " "
+#define REFEREE_WORDS                                                         REFEREES(REFEREE_WORD)
 const struct referee *referee_named(const char *word); /* one of the table */
 /* For a model of this kind, where nothing was asked for: who knows its format. */
 const struct referee *referee_usual(const struct session *s);

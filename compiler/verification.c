@@ -91,30 +91,40 @@ static const char *node_of(const struct verification *v, int k) {
     const struct value *r = v->s->u.g->top->results.v[k];
     return r->def ? r->def->origin : NULL;
 }
+static struct tensor *output_of(const struct verification *v, struct arena *a, int k) {
+    return v->outputs ? v->outputs[k] : harness_output(v->q.h, a, k);
+}
+struct nodes_compared {
+    int same, all;
+    double worst;
+};
+/* Two tensors at a time are in memory. */
+static void compare_node(struct verification *v, const struct referee *with, int k, struct nodes_compared *sum) {
+    struct arena a = {0};
+    struct text why = {0};
+    struct deviation found = {0};
+    struct tensor *want = with->value(&v->q, &a, k), *got = want ? output_of(v, &a, k) : NULL;
+    bool first = got && sum->same == sum->all++;
+    if (got && compare(v, k, with, got, want, &found, &why)) sum->same++;
+    else if (first)
+        diag_node(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, node_of(v, k),
+                  "%s is the first result of a node that differs from %s: %s", output_name(v, k), with->possessive,
+                  why.s ? why.s : "");
+    sum->worst = fmax(sum->worst, found.relative);
+    text_free(&why);
+    arena_free(&a);
+}
 /* Results of nodes, in the order of nodes, then the model's own; the first that differs tells where to look. */
-static void compare_nodes(struct verification *v, const struct referee *with, struct tensor *const *want) {
-    int n = v->p->outs.n, own = v->s->own_outputs, same = 0, all = 0;
-    double worst = 0;
-    for (int j = 0; j < n; j++) {
-        int k = (j + own) % n;
-        struct text why = {0};
-        struct deviation found = {0};
-        if (!want[k]) continue;
-        bool first = same == all++;
-        if (compare(v, k, with, v->outputs[k], want[k], &found, &why)) same++;
-        else if (first)
-            diag_node(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, node_of(v, k),
-                      "%s is the first result of a node that differs from %s: %s", output_name(v, k), with->possessive,
-                      why.s ? why.s : "");
-        if (found.relative > worst) worst = found.relative;
-        text_free(&why);
-    }
-    if (!all) diag(&v->s->c->diags, DIAG_ERROR, E_ENV, "%s has no value for any result of a node", with->name);
-    if (v->s->o->json || !all) return;
-    printf("%d of %d results of nodes: as %s, ", same, all, with->possessive);
+static void compare_nodes(struct verification *v, const struct referee *with) {
+    int n = v->p->outs.n;
+    struct nodes_compared sum = {0};
+    for (int j = 0; j < n; j++) compare_node(v, with, (j + v->s->own_outputs) % n, &sum);
+    if (!sum.all) diag(&v->s->c->diags, DIAG_ERROR, E_ENV, "%s has no value for any result of a node", with->name);
+    if (v->s->o->json || !sum.all) return;
+    printf("%d of %d results of nodes: as %s, ", sum.same, sum.all, with->possessive);
     if (is_exact(v, with)) printf("bit for bit");
-    else printf("error at most %.3g of the greatest magnitude", worst);
-    if (all < n) printf("; it has no value for %d more", n - all);
+    else printf("error at most %.3g of the greatest magnitude", sum.worst);
+    if (sum.all < n) printf("; it has no value for %d more", n - sum.all);
     printf("\n");
 }
 
@@ -136,35 +146,35 @@ static void compare_references(struct verification *v) {
                                want.tensors[i]);
     }
 }
-/* NULL: a diagnostic. */
-static struct tensor **values_of(struct verification *v, const struct referee *with) {
+/* false: a diagnostic. */
+static bool asked(struct verification *v, const struct referee *with) {
     const char *why = NULL;
     struct diags *d = &v->s->c->diags;
     int before = d->errors;
-    struct tensor **want = with->values(&v->q, &why);
-    if (!want && d->errors == before) {
-        diag(d, DIAG_ERROR, E_ENV, "%s cannot be asked: %s", with->name, why);
-        if (with->package)
-            diag_help(d, "--python names a Python that has the package %s; --against says what else to compare with",
-                      with->package);
-        else diag_help(d, "--against says what else to compare with");
-    }
-    return want;
+    if (with->ask(&v->q, &why)) return true;
+    if (d->errors != before) return false;
+    diag(d, DIAG_ERROR, E_ENV, "%s cannot be asked: %s", with->name, why);
+    if (with->package)
+        diag_help(d, "--python names a Python that has the package %s; --against says what else to compare with",
+                  with->package);
+    else diag_help(d, "--against says what else to compare with");
+    return false;
 }
 /* Compares what is not compared yet. */
 static void ask(struct verification *v, const struct referee *with) {
-    struct tensor **want = values_of(v, with);
-    if (!want) return;
+    if (!asked(v, with)) return;
     if (with == referee_named("ref")) { /* values as the model declares them */
         compare_references(v);
         return;
     }
     if (v->s->o->each_node) {
-        compare_nodes(v, with, want);
+        compare_nodes(v, with);
         return;
     }
-    for (int k = 0; k < v->p->outs.n; k++)
-        if (want[k] && !v->compared[k]) compare_output(v, k, with, v->outputs[k], want[k]);
+    for (int k = 0; k < v->p->outs.n; k++) {
+        struct tensor *want = v->compared[k] ? NULL : with->value(&v->q, &v->s->c->arena, k);
+        if (want) compare_output(v, k, with, v->outputs[k], want);
+    }
 }
 static bool all_compared(const struct verification *v) {
     for (int k = 0; k < v->p->outs.n; k++)
@@ -210,21 +220,32 @@ struct tensor **verification_wanted(struct verification *v, const struct referee
     *with = o->against ? referee_named(o->against) : referee_named("ref");
     if (*with == referee_named("ref") && (o->against || o->data)) {
         if (o->data && read_references(v, want)) return want;
-        if (o->against) return values_of(v, *with) ? want : NULL;
+        if (o->against) return asked(v, *with) ? want : NULL;
     }
     if (!o->against) *with = referee_usual(v->s);
-    return values_of(v, *with);
+    if (!asked(v, *with)) return NULL;
+    for (int k = 0; k < v->p->outs.n; k++) want[k] = (*with)->value(&v->q, &v->s->c->arena, k);
+    return want;
 }
-struct tensor **verification_nodes(struct verification *v) {
+bool verification_ask_nodes(struct verification *v) {
     const char *why = NULL;
-    return referee_usual(v->s)->values(&v->q, &why);
+    return referee_usual(v->s)->ask(&v->q, &why);
+}
+bool verification_node_same(const struct verification *v, int k, struct text *why) {
+    struct arena a = {0};
+    struct tolerance t = tolerance_of(v, k);
+    struct deviation found;
+    struct tensor *want = referee_usual(v->s)->value(&v->q, &a, k), *got = want ? output_of(v, &a, k) : NULL;
+    bool same = !got || within_tolerance(got, want, &t, &found, why);
+    arena_free(&a);
+    return same;
 }
 struct verification verification_of(struct session *s, const struct harness *h, struct tensor **inputs,
                                     struct tensor *const *outputs, json_t *list) {
     return (struct verification){.s = s,
                                  .p = s->w->program,
                                  .outputs = outputs,
-                                 .q = {s, h, inputs},
+                                 .q = {s, h, inputs, NULL},
                                  .compared = NEWN(&s->c->arena, bool, s->w->program->outs.n + 1),
                                  .open_sums = has_open_sums(s->w->program),
                                  .list = list};

@@ -8,7 +8,7 @@
 struct verification {
     struct session *s;
     const struct program *p;
-    struct tensor *const *outputs;
+    struct tensor *const *outputs; /* NULL: in the files of the run */
     struct question q;
     bool *compared;     /* of each output: with something */
     bool open_sums;     /* the machine's instructions sum in an order of their own */
@@ -24,6 +24,8 @@ bool verification_same(const struct verification *v, int k, const struct tensor 
 /* What the outputs should be, NULL where it is not known: by --data, else by the one who knows, which *with is. NULL:
  * a diagnostic. */
 struct tensor **verification_wanted(struct verification *v, const struct referee **with);
-/* The same of the results of all nodes. NULL: nobody can be asked. */
-struct tensor **verification_nodes(struct verification *v);
+/* With the result of every node as an output: asks the one who knows. false: nobody can be asked. */
+bool verification_ask_nodes(struct verification *v);
+/* Then: is output k as it says, or does it not say? With memory for the two tensors, whose model has many. */
+bool verification_node_same(const struct verification *v, int k, struct text *why);
 #endif

@@ -6,6 +6,7 @@ kernels may round the other way than the operators that it is written in.
 onnxruntime = package("onnxruntime")
 if EACH_NODE:
     onnx = package("onnx")
+    WINDOW = 64 << 20
 
 
 def parts(name, value):
@@ -23,17 +24,39 @@ def open_session(path):
     options.log_severity_level = 4
     if EACH_NODE or QUANTIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    if EACH_NODE:
-        model = onnx.load(path)
-        known = {v.name for v in model.graph.output}
-        results = dict.fromkeys(name for node in model.graph.node for name in node.output)
-        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in results if name and name not in known)
-        path = model.SerializeToString()
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
+def windows():
+    """The model with some results of nodes as its outputs, one after the other: no more at a time than WINDOW bytes of
+    them, as large as the program has left them."""
+    model = onnx.load(MODEL)
+    own = {v.name: onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in model.graph.output}
+    results = dict.fromkeys(name for node in model.graph.node for name in node.output if name in WANTED)
+    results.update(dict.fromkeys(own))
+    names, held = [], 0
+    for name in results:
+        file = f"out{WANTED[name][0]}.nnt" if name in WANTED else ""
+        size = os.path.getsize(file) if os.path.exists(file) else 0
+        if names and held + size > WINDOW:
+            yield with_outputs(model, own, names)
+            names, held = [], 0
+        names, held = names + [name], held + size
+    yield with_outputs(model, own, names)
+
+
+def with_outputs(model, own, names):
+    del model.graph.output[:]
+    model.graph.output.extend(own.get(name, onnx.ValueInfoProto(name=name)) for name in names)
+    return model.SerializeToString()
+
+
 def main():
-    session = open_session(MODEL)
+    for part in windows() if EACH_NODE else [MODEL]:
+        run(open_session(part))
+
+
+def run(session):
     inputs = session.get_inputs()
     if len(inputs) != len(NAMES["inputs"]):
         sys.exit(f"it has {len(inputs)} inputs for ONNX Runtime, {len(NAMES['inputs'])} for gcc2nn")

@@ -7,6 +7,7 @@ cannot run the model), 77 (a package is missing).
 """
 import importlib
 import json
+import os
 import struct
 import sys
 

@@ -139,8 +139,16 @@ static inline void io_input(int k, const int64_t *symbols, struct io_tensor *t) 
     t->rank = io_model()->input[k].rank;
     io_model()->input_dims(k, symbols, t->dims);
 }
+/* The same of an output; 0: its shape is what the run finds. */
+static inline int io_output(int k, const int64_t *symbols, struct io_tensor *t) {
+    t->type = io_model()->output[k].type;
+    t->rank = io_model()->output[k].rank;
+    if (io_model()->output[k].found) return 0;
+    io_model()->output_dims(k, symbols, t->dims);
+    return 1;
+}
 enum { IO_MORE = 1 << 16 };    /* bytes of arena to begin with for sizes that the run finds */
-/* Allocates what is missing: input data where NULL, outputs of known size, the arena. */
+/* Allocates what is missing: data of inputs, and of outputs of known size, where NULL; the arena. */
 static inline int io_open(struct io_session *s) {
     const struct gcc2nn_model_v1 *io = io_model();
     size_t arena = 0;
@@ -152,12 +160,10 @@ static inline int io_open(struct io_session *s) {
     }
     for (int k = 0; k < IO_OUTPUTS; k++) {
         struct io_tensor *t = &s->outputs[k];
-        t->type = io->output[k].type;
-        t->rank = io->output[k].rank;
-        if (io->output[k].found) continue;
-        io->output_dims(k, s->symbols, t->dims);
+        if (!io_output(k, s->symbols, t)) continue;
         s->results[k].capacity = (size_t)io_count(t);
-        s->results[k].data = io_alloc(s->results[k].capacity * io_element(t->type));
+        if (!t->data) t->data = io_alloc(s->results[k].capacity * io_element(t->type));
+        s->results[k].data = t->data;
     }
     io->arena(s->symbols, &arena);
     if (io->flags & GCC2NN_REGION) arena += IO_MORE;
