@@ -82,7 +82,7 @@ static bool check(struct ctx *c, const struct settings *all) {
 int cmd_config(const struct options *o) {
     struct ctx *c = ctx_new();
     struct settings all = {0};
-    c->diags.json = o->json;
+    options_diags(o, &c->diags);
     if (strcmp(o->args.v[0], "show") != 0) {
         const char *const actions[] = {"show"};
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "`gcc2nn config` cannot %s%s",

@@ -25,9 +25,9 @@ static void open_standard_files(void) {
 static bool settings(struct options *o, int *status) {
     if (!(o->command->bit & CMD_SETTINGS) || o->command->bit == CMD_CONFIG || o->targets) return true; /* of each */
     struct ctx *c = ctx_new();
-    c->diags.json = o->json;
+    options_diags(o, &c->diags);
     bool ok = settings_apply(c, o);
-    *status = report_diags(&c->diags);
+    if (c->diags.n) *status = report_diags(&c->diags);
     ctx_free(c);
     return ok;
 }
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     if (!response_expand(&arena, &argc, &argv, &problem) || !options_parse(&o, command_rows, argc, argv, &problem)) {
         struct ctx *c = ctx_new();
         for (int k = 1; k < argc; k++)
-            c->diags.json |= !strcmp(argv[k], "--json"); /* it may stand behind the mistake */
+            if (!strcmp(argv[k], "--json")) c->diags.format = DIAG_JSON; /* it may stand behind the mistake */
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "%s", problem.s);
         if (argc > 1 && o.command && !strcmp(argv[1], o.command->name))
             diag_help(&c->diags, "`gcc2nn %s --help` lists its options", o.command->name);

@@ -140,6 +140,37 @@ static bool parse_warning(struct options *o, const char *value, struct text *pro
     return text_printf(problem, "`%s` is not error, error=CODE, no-error=CODE or no-CODE", value), false;
 }
 
+/* value among blank-separated words */
+static bool one_of(struct arena *a, const char *value, const char *words, struct text *problem) {
+    const char *v[16];
+    int n = 0;
+    for (const char *s = words; *s && n < 16;) {
+        size_t k = strcspn(s, " ");
+        v[n] = arena_printf(a, "%.*s", (int)k, s);
+        if (strcmp(v[n++], value) == 0) return true;
+        s += k + (s[k] == ' ');
+    }
+    text_printf(problem, "`%s` is not one of", value);
+    for (int i = 0; i < n; i++) text_printf(problem, "%s %s", i ? "," : "", v[i]);
+    text_add(problem, did_you_mean(a, value, v, n));
+    return false;
+}
+/* fuse, fuse=conv* */
+static bool parse_remark(struct options *o, const char *value, struct text *problem) {
+    size_t n = strcspn(value, "=");
+    int kind = remark_kind_named(value, n);
+    if (kind < 0 || (value[n] && !value[n + 1]))
+        return text_printf(problem, "`%s` is not KIND or KIND=PATTERN, with one of " REMARK_WORDS, value), false;
+    struct remark_wish wish = {(enum remark_kind)kind, value[n] ? value + n + 1 : NULL};
+    PUSH(o->arena, &o->remarks, wish);
+    return true;
+}
+#define DIAG_FORMATS "text json sarif"
+static bool parse_format(struct options *o, const char *value, struct text *problem) {
+    if (!one_of(o->arena, value, DIAG_FORMATS, problem)) return false;
+    o->diagnostics = !strcmp(value, "sarif") ? DIAG_SARIF : !strcmp(value, "json") ? DIAG_JSON : DIAG_TEXT;
+    return true;
+}
 #define SETTER(fn, field, may_be_empty)                                                                                \
     static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
         if (!(may_be_empty) && !*value) text_add(problem, "its argument is empty");                                    \
@@ -237,21 +268,6 @@ static bool parse_regression(struct options *o, const char *value, struct text *
 }
 static bool parse_atol(struct options *o, const char *value, struct text *problem) {
     return parse_error(value, &o->atol, problem);
-}
-/* value among blank-separated words */
-static bool one_of(struct arena *a, const char *value, const char *words, struct text *problem) {
-    const char *v[16];
-    int n = 0;
-    for (const char *s = words; *s && n < 16;) {
-        size_t k = strcspn(s, " ");
-        v[n] = arena_printf(a, "%.*s", (int)k, s);
-        if (strcmp(v[n++], value) == 0) return true;
-        s += k + (s[k] == ' ');
-    }
-    text_printf(problem, "`%s` is not one of", value);
-    for (int i = 0; i < n; i++) text_printf(problem, "%s %s", i ? "," : "", v[i]);
-    text_add(problem, did_you_mean(a, value, v, n));
-    return false;
 }
 #define PRECISIONS "f32 fp32 bf16 fp16"
 /* TYPE or NODE=TYPE; the type is one of the choices. */
@@ -541,6 +557,16 @@ const struct option_row option_rows[] = {
      "as in -Werror: warnings are errors; -Werror=E0302: those of this code; -Wno-error=E0302: those are not; "
      "-Wno-E0302: they are not given",
      CMD_MODEL | CMD_OPT, parse_warning, NULL, REPEATS},
+    {"remarks", 'R', "KIND[=PATTERN]",
+     "as in -Rfuse: say what was decided and why: fuse, layout, algorithm, slow or all; -Rslow=conv*: about nodes of "
+     "such a "
+     "name or operator",
+     CMD_COMPILE | (CMD_PROGRAM & ~CMD_BISECT), parse_remark, NULL, REPEATS},
+    {"diagnostics-format", 0, "FORMAT",
+     "how diagnostics and remarks are written to standard error: text; json, an object a line (default with --json); "
+     "sarif, one "
+     "log of version 2.1.0",
+     CMD_ALL, parse_format, DIAG_FORMATS, ONCE},
     {"passes", 0, "NAMES",
      "passes to run on the file, separated by commas: of graphs (.gir), or of those that make what is printed (.lir)",
      CMD_OPT, set_passes, NULL, ONCE},
@@ -758,7 +784,8 @@ bool options_set(struct options *o, const char *name, const char *value, struct 
 }
 
 void options_diags(const struct options *o, struct diags *d) {
-    d->json = o->json;
+    d->format = o->diagnostics ? o->diagnostics : o->json ? DIAG_JSON : DIAG_TEXT;
+    d->remarks.wishes = o->remarks.v, d->remarks.nwishes = o->remarks.n;
     d->rules = o->warnings.v, d->nrules = o->warnings.n;
 }
 struct precision_wishes options_precision(const struct options *o) {

@@ -38,6 +38,8 @@ struct options {
     VEC(struct shape_option) shapes;
     VEC(struct said_rank) ranks;
     VEC(struct warning_rule) warnings;
+    VEC(struct remark_wish) remarks;
+    enum diag_format diagnostics; /* DIAG_TEXT: as --json says */
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target, *targets; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;

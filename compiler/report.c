@@ -1,5 +1,6 @@
 /* How commands end: diagnostics to standard error, results to standard output, the exit status. */
 #include "compiler/commands.h"
+#include "compiler/sarif.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,21 +28,36 @@ static int status_of(enum diag_code code) {
     }
 }
 
-/* One object a line, for programs. */
+static const char *const severities[] = {[DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note"};
+
+/* ---- one object a line, for programs */
+static void print_json_line(json_t *o) {
+    char *s = json_dumps(o, JSON_COMPACT);
+    fprintf(stderr, "%s\n", s ? s : "{}");
+    free(s);
+    json_decref(o);
+}
+static void set_name(struct arena *a, json_t *o, const char *key, const char *s) {
+    if (s) json_object_set_new(o, key, json_name(a, s));
+}
 static void print_diags_json(const struct diags *d) {
-    static const char *const severities[] = {[DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note"};
     struct arena a = {0};
+    for (int i = 0; i < d->remarks.v.n; i++) {
+        const struct remark *r = &d->remarks.v.v[i];
+        json_t *o = json_pack("{s:s, s:s, s:o}", "severity", "remark", "remark", remark_kind_name(r->kind), "message",
+                              json_name(&a, r->message));
+        set_name(&a, o, "file", d->file);
+        set_name(&a, o, "origin", r->origin);
+        print_json_line(o);
+    }
     for (int i = 0; i < d->n; i++) {
         const struct diag *g = &d->v[i];
         json_t *o = json_pack("{s:s, s:s, s:o}", "severity", severities[g->severity], "code",
                               arena_printf(&a, "E%04d", (int)g->code), "message", json_name(&a, g->message));
-        if (g->where) json_object_set_new(o, "file", json_name(&a, g->where));
-        if (g->origin) json_object_set_new(o, "origin", json_name(&a, g->origin));
-        if (g->help) json_object_set_new(o, "help", json_name(&a, g->help));
-        char *s = json_dumps(o, JSON_COMPACT);
-        fprintf(stderr, "%s\n", s ? s : "{}");
-        free(s);
-        json_decref(o);
+        set_name(&a, o, "file", g->where);
+        set_name(&a, o, "origin", g->origin);
+        set_name(&a, o, "help", g->help);
+        print_json_line(o);
     }
     arena_free(&a);
 }
@@ -55,7 +71,8 @@ int diags_status(const struct diags *d) {
 int report_diags(const struct diags *d) {
     struct text t = {0};
     progress_end();
-    if (d->json) print_diags_json(d);
+    if (d->format == DIAG_JSON) print_diags_json(d);
+    else if (d->format == DIAG_SARIF) sarif_text(d, &t);
     else diag_print(d, &t, want_color());
     if (t.n) fwrite(t.s, 1, t.n, stderr);
     text_free(&t);

@@ -176,7 +176,7 @@ static bool ends_here(const struct node *n) {
     return false;
 }
 /* Why the last node's first reader stayed outside. */
-static const char *why_ended(struct grouping *q, const struct group *gr) {
+static const char *why_ended(struct grouping *q, struct group *gr) {
     const struct node *last = gr->nodes.v[gr->nodes.n - 1];
     const char *why = NULL;
     bool rows;
@@ -186,6 +186,7 @@ static const char *why_ended(struct grouping *q, const struct group *gr) {
             if (u->region) continue;
             why = refusal(q, u->node, gr, &rows);
             if (!why) why = "several-consumers";
+            gr->reader = u->node;
         }
     return why;
 }
@@ -283,6 +284,25 @@ struct groups *group_region(struct probes *probes, struct region *r, const struc
     }
     sort_groups(&q);
     return q.gs;
+}
+const char *group_reason_text(const char *refused) {
+    static const char *const rows[][2] = {
+        {"consumer-not-map", "the reader reduces, moves cells, or is a call"},
+        {"other-index", "the reader reads at another index than this kernel stores at"},
+        {"other-extents", "the reader has other extents"},
+        {"other-rows", "the reader shares no rows with this kernel"},
+        {"row-too-large", "a row with what the reader needs does not stay in the cache"},
+        {"several-consumers", "the reader could join, but another reader of the result could not"},
+        {"in-another-group", "the reader belongs to an earlier kernel"},
+        {"read-through", "the reader is a view, through which its own readers read"},
+        {"several-results", "the reader, or the first node here, has several results"},
+        {"too-many-operands", "together they would read too many operands"},
+        {"group-full", "the kernel holds as many nodes or stages as one may"},
+        {"anchor-not-fusible", "the first node here is a view or a call, which stand alone"},
+    };
+    for (size_t k = 0; refused && k < sizeof rows / sizeof *rows; k++)
+        if (!strcmp(rows[k][0], refused)) return rows[k][1];
+    return "";
 }
 void groups_print(struct text *t, const struct groups *gs) {
     for (int i = 0; i < gs->list.n; i++) {

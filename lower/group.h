@@ -58,7 +58,8 @@ struct group {
                                  opaque ones stand alone */
     VEC(struct node *) views; /* in front of them, with no group: the anchor reads their operands through them */
     struct node *anchor;
-    const char *refused; /* why it ended: reason code for dumps; NULL: no consumer */
+    const char *refused;       /* why it ended: reason code for dumps; NULL: no consumer */
+    const struct node *reader; /* that stayed outside for this reason */
 };
 struct groups {
     VEC(struct group *) list;
@@ -73,4 +74,6 @@ bool node_named(const struct node_names *names, const struct node *n);
 struct groups *group_region(struct probes *q, struct region *r, const struct machine *m, bool fuse,
                             struct node_names alone);
 void groups_print(struct text *t, const struct groups *gs);
+/* What the code of a reason means: "it reads at another index". */
+const char *group_reason_text(const char *refused);
 #endif

@@ -77,8 +77,11 @@ static const char *nodes_in_short(struct lowering *l) {
 void schedule_as_asked(struct lowering *l, struct proc *p, const struct param_layout *lay) {
     const struct lower_options *o = l->o;
     bool plain = !decide(l->c, "the schedule of kernel %s: %s", p->name, nodes_in_short(l));
-    struct scheduling how = {o->target->machine, o->threads, plain, plain ? NULL : o->records, o->problems, o->choices};
+    struct taken taken = {0};
+    struct scheduling how = {o->target->machine, o->threads, plain, plain ? NULL : o->records,
+                             o->problems,        o->choices, &taken};
     schedule_kernel(l->c, p, &how, lay);
+    if (!plain) remark_kernel(l, p, &taken);
 }
 static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text,
                                         const struct param_layout *lay) {

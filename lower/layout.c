@@ -104,6 +104,19 @@ static bool must_be_plain(struct lowering *l, const struct value *v) {
     return lay && lay->plain;
 }
 bool value_leaves(struct lowering *l, const struct value *v) { return value_is_result(v) || must_be_plain(l, v); }
+const char *layout_why_plain(struct lowering *l, const struct value *v) {
+    const struct machine *m = l->o->target->machine;
+    int64_t channels;
+    if (m->gpu) return "kernels of a GPU want tensors plain";
+    if (machine_lanes(m, F32) < 2 && machine_group(m, narrow_type(l, v)) < 2) return "the target has no vectors";
+    if (value_is_result(v)) return "it is a result of the model, which lies as the caller expects";
+    if (must_be_plain(l, v)) return "a call or a body reads or makes it";
+    if (!fills_lanes(v->type.dtype)) return "elements of its type do not fill lanes";
+    if (v->type.rank > 5) return "it has more than five axes";
+    if (!x_is_int(v->type.dims[1], &channels)) return "how many channels it has is known in the run only";
+    if (!lanes_for(l, v)) return "its channels would leave more than half of the lanes empty";
+    return "no product or window over its channels makes or reads it, nor what is computed of blocks";
+}
 /* What a kernel text reads or makes; and what goes into a body or comes out of one: its readers and makers there choose
  * layouts on their own, not knowing of those outside, and carried values change places with others. */
 static void find_plain(struct lowering *l, const struct node *n) {

@@ -24,6 +24,8 @@ bool reads_plain_copy(struct lowering *l, struct node *n, int *operand);
 bool slides_along_channels(struct lowering *l, struct node *n);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v);     /* NULL: plain */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay); /* nothing accesses it yet */
+/* For people: why v has neither blocks nor a border. */
+const char *layout_why_plain(struct lowering *l, const struct value *v);
 /* Is v seen by others than kernels of stages, so that its cells lie as its type says? */
 bool value_leaves(struct lowering *l, const struct value *v);
 /* Buffers of 16-bit floats that only kernels see become f32, and what is stored to them is rounded (lower/halves.c). */

@@ -388,6 +388,7 @@ bool lower_region(struct lowering *l, struct region *r) {
     choose_layouts(l, r, gs);
     if (!l->o->no_fuse && decide(l->c, "copies are joined")) join_copies(l, gs);
     if (l->o->groups) groups_print(l->o->groups, gs);
+    remark_region(l, r, gs);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
     for (int k = 0; k < gs->list.n; k++)
         if (!lower_group(l, gs, gs->list.v[k])) return false;

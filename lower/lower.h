@@ -119,6 +119,11 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
 struct kernel_list *kernel_list_new(struct ctx *c);
 /* Schedules it for what the options ask; layouts: one per parameter, NULL: all plain (lower/kernel.c). */
 struct param_layout;
+struct taken;
+struct groups;
+/* Remarks, for those who want them (lower/remarks.c). */
+void remark_region(struct lowering *l, struct region *r, const struct groups *gs);
+void remark_kernel(struct lowering *l, const struct proc *p, const struct taken *t);
 void schedule_as_asked(struct lowering *l, struct proc *p, const struct param_layout *layouts);
 bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call);
 /* The comment of each kernel: the nodes that it was made for. */

@@ -71,6 +71,16 @@ static bool outline_parts(struct lowering *l, const struct algorithm_query *q, c
     l->nodes = nodes, l->sizes = outer;
     return ok;
 }
+/* "  algorithm direct: 2304 cycles\n ..": the lines, without what indents them, with semicolons between. */
+static const char *in_one_line(struct ctx *c, const char *s) {
+    struct text t = {0};
+    for (s += strspn(s, " \n"); *s; s += strspn(s, " \n")) {
+        size_t n = strcspn(s, "\n");
+        text_printf(&t, "%s%.*s", t.n ? "; " : "", (int)n, s);
+        s += n;
+    }
+    return text_take(&t, &c->arena);
+}
 bool lower_statements(struct lowering *l, struct block *stmts, const char *node, const char *name) {
     struct problem k;
     struct text why = {0};
@@ -83,6 +93,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
+    if (why.s) remark(l->c, REMARK_ALGORITHM, l->origin, "%s", in_one_line(l->c, why.s));
     text_free(&why);
     if (row->rewrite) row->rewrite(&q, row, &r);
     bool ok = row->rewrite ? outline_parts(l, &q, row, &r, node, name) : outline_beside(l, &q, stmts, node, name);

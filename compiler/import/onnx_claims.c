@@ -17,7 +17,7 @@ static void add_name(struct importer *m, struct names *l, const char *name) {
     l->n++;
     if (l->n == SHOWN + 1) text_add(&l->t, " ...");
 }
-static void remark(struct importer *m, struct names *l, const char *one, const char *several) {
+static void complain(struct importer *m, struct names *l, const char *one, const char *several) {
     if (l->n == 1) diag(&m->c->diags, DIAG_NOTE, E_GRAPH, "input %s %s", l->t.s, one);
     else if (l->n) diag(&m->c->diags, DIAG_NOTE, E_GRAPH, "%d inputs %s: %s", l->n, several, l->t.s);
     text_free(&l->t);
@@ -29,7 +29,7 @@ static void unread_inputs(struct importer *m) {
     struct names l = {{0}, 0};
     for (int k = 0; k < top->params.n; k++)
         if (!top->params.v[k]->uses.n) add_name(m, &l, top->params.v[k]->name);
-    remark(m, &l, "is never read", "are never read");
+    complain(m, &l, "is never read", "are never read");
 }
 /* Since IR 4 a weight that is listed as an input is a default, which a caller may replace; before, all had to be
  * listed. */
@@ -47,7 +47,7 @@ static void defaults_of_inputs(struct importer *m) {
         if (map_get(&inputs, PKEY(name))) add_name(m, &l, name);
     }
     bool any = l.n > 0;
-    remark(m, &l, "has a default, which is compiled in", "have defaults, which are compiled in");
+    complain(m, &l, "has a default, which is compiled in", "have defaults, which are compiled in");
     if (any) diag_help(&m->c->diags, "--keep-inputs lets the caller give them");
 }
 

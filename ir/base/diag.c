@@ -172,7 +172,15 @@ static void print_row(const struct diag *d, struct text *out, bool color) {
     }
 }
 
+static void print_remark(const struct diags *d, const struct remark *r, struct text *out, bool color) {
+    if (d->file) add_all_escaped(out, d->file), text_add(out, ": ");
+    add_all_escaped(out, r->origin);
+    text_printf(out, ": %sremark: ", color ? "\x1b[34m" : "");
+    add_all_escaped(out, r->message);
+    text_printf(out, "%s [-R%s]\n", color ? "\x1b[0m" : "", remark_kind_name(r->kind));
+}
 void diag_print(const struct diags *d, struct text *out, bool color) {
+    for (int i = 0; i < d->remarks.v.n; i++) print_remark(d, &d->remarks.v.v[i], out, color);
     int errors = d->errors, warnings = d->warnings;
     for (int i = 0; i < d->n; i++) {
         print_row(&d->v[i], out, color);

@@ -7,9 +7,12 @@
 #ifndef NN_IR_BASE_DIAG_H
 #define NN_IR_BASE_DIAG_H
 #include "ir/base/arena.h"
+#include "ir/base/remark.h"
 #include "ir/base/text.h"
 #include <stdbool.h>
 
+/* TEXT: for people. JSON: an object a line. SARIF: one log, as OASIS has it (2.1.0). */
+enum diag_format { DIAG_TEXT, DIAG_JSON, DIAG_SARIF };
 enum severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE };
 
 #define CODE(id, number, title, cause, example, remedy) id = number,
@@ -42,9 +45,10 @@ struct diags {
     bool dropped;       /* the newest was only counted, or nobody wants it: its help is dropped too */
     const char *file;   /* default for `where` */
     const char *origin; /* default for `origin`: set while a node is being worked on */
-    bool json;          /* to be reported as JSON */
-    bool ir_text;       /* the input is text of our own IRs: what is wrong with it is not our mistake */
-    int ours;           /* errors that are our mistake */
+    enum diag_format format;
+    struct remarks remarks;
+    bool ir_text; /* the input is text of our own IRs: what is wrong with it is not our mistake */
+    int ours;     /* errors that are our mistake */
 };
 enum { DIAG_MAX = 20 };
 

@@ -87,6 +87,7 @@ struct plan { /* what a strategy is asked about, and its steps, a list that grow
     const struct problem *k;
     const struct param_layout *l;
     struct step_list s;
+    struct taken taken;
 };
 struct strategy {
     const char *name;

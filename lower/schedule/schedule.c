@@ -43,6 +43,10 @@ static void print_others(struct text *t, struct plan *u, const struct points *po
 }
 static bool take_point(struct plan *u, const struct point *p, struct text *choices) {
     const char *why = try_point(u, p);
+    if (!why) {
+        u->taken.strategy = p->by->name, u->taken.cycles = p->cycles;
+        u->taken.apart = p->by == &strategy_pointwise && p->u.cells.way >= CELLS_GATHERED;
+    }
     if (choices) print_choice(choices, u, p);
     if (choices && why) text_printf(choices, "    refused: %s\n", why);
     if (choices && !why) text_add(choices, "    taken\n");
@@ -52,6 +56,9 @@ static bool try_strategy(struct plan *u, const struct strategy *by, struct text 
     struct points points = {0};
     const char *why = by->points(u, &points);
     if (choices && why) text_printf(choices, "  %s: %s\n", by->name, why);
+    if (why && u->c->diags.remarks.nwishes)
+        u->taken.why =
+            format(u->c, "%s%s%s: %s", u->taken.why ? u->taken.why : "", u->taken.why ? "; " : "", by->name, why);
     for (int k = 0; k < points.list.n; k++) {
         if (!take_point(u, &points.list.v[k], choices)) continue;
         if (choices) print_others(choices, u, &points, k + 1);
@@ -104,13 +111,16 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, 
         use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
     p->problem = arena_copy(&c->arena, &k, sizeof k);
-    struct plan u = {c, p, o->machine, &k, layouts, {.c = c}};
+    struct plan u = {c, p, o->machine, &k, layouts, {.c = c}, {0}};
     static const struct strategy *const plain[] = {&strategy_plain, NULL};
     const struct strategy *const *by = o->plain ? plain : strategies_for(o->machine, &k);
     const char *recorded = o->records ? recorded_point(o->records, o->machine, problem.s, by) : NULL;
     if (!follow_record(&u, by, recorded, o->choices))
         while (*by && !try_strategy(&u, *by, o->choices)) by++;
     if (!*by) BUG("kernel %s does not take its layouts", p->name);
+    u.taken.last = u.taken.strategy == strategy_plain.name;
+    u.taken.apart = machine_lanes(o->machine, F32) > 1 && (u.taken.last || u.taken.apart);
+    if (o->taken) *o->taken = u.taken;
     text_free(&problem);
     if (!o->plain) share_loops(c, p, o->machine, o->threads, o->choices);
 }

@@ -13,7 +13,14 @@ struct param_layout {
     int block;
     bool halo;
     const char *spec;
-};                  /* spec: operand of the layout step; NULL: plain */
+};             /* spec: operand of the layout step; NULL: plain */
+struct taken { /* what was chosen, for remarks */
+    const char *strategy;
+    bool last;       /* the one that any kernel can have */
+    bool apart;      /* cells are computed one by one, though the machine has vectors */
+    double cycles;   /* predicted; 0: nobody estimates them */
+    const char *why; /* last: what the others said */
+};
 struct scheduling { /* what all kernels of a program are scheduled for */
     const struct machine *machine;
     int threads;             /* that run a kernel at most */
@@ -21,6 +28,7 @@ struct scheduling { /* what all kernels of a program are scheduled for */
     struct records *records; /* points to take; NULL: none */
     struct text *problems;   /* not NULL: gets what the kernel computes .. */
     struct text *choices;    /* .. and what was tried and taken, with reasons */
+    struct taken *taken;     /* NULL: nobody asks */
 };
 /* Chooses and applies steps for a kernel; layouts: one per parameter, NULL: all plain. Without a fitting schedule the
  * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. A record that
