@@ -1,11 +1,13 @@
 /* `gcc2nn explain E0123`: the long text of a diagnostic's code. `gcc2nn explain MODEL --kernel K`: what a kernel
- * computes, and why it is computed as it is. */
+ * computes, and why it is computed as it is. `gcc2nn explain MODEL [NODE]`: explain_node.h. */
 #include "compiler/choices.h"
+#include "compiler/explain_node.h"
 #include "compiler/session.h"
 #include "ir/base/nearest.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int explain_code(const struct options *o) {
     const char *word = o->args.v[0];
@@ -16,7 +18,7 @@ static int explain_code(const struct options *o) {
         struct ctx *c = ctx_new();
         options_diags(o, &c->diags);
         diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no diagnostic %s", diag_quote(&c->arena, word));
-        diag_help(&c->diags, "docs/errors.md lists them; a model is explained with --kernel");
+        diag_help(&c->diags, "docs/errors.md lists them; of a model, its nodes and kernels are explained");
         int status = report_diags(&c->diags);
         ctx_free(c);
         return status;
@@ -82,4 +84,14 @@ static int explain_kernel(const struct options *o) {
     }
     return session_close(&x.s);
 }
-int cmd_explain(const struct options *o) { return o->kernel ? explain_kernel(o) : explain_code(o); }
+/* A code, a file, or what was meant as a code. */
+static bool names_model(const char *word) {
+    char *end;
+    long code = strtol(word + (*word == 'E' || *word == 'e'), &end, 10);
+    return (*end || !diag_explain((int)code)) && (strpbrk(word, "./") || access(word, F_OK) == 0);
+}
+int cmd_explain(const struct options *o) {
+    if (o->kernel) return explain_kernel(o);
+    bool model = o->args.n > 1 || names_model(o->args.v[0]);
+    return model ? explain_model(o, o->args.n > 1 ? o->args.v[1] : NULL) : explain_code(o);
+}

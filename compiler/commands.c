@@ -38,9 +38,12 @@ const struct command command_rows[] = {
      "  gcc2nn opt model.gir --passes=infer,dce\n  gcc2nn opt gemm.lir --steps='split m 4 mo mi; kind unroll mi'\n"
      "  gcc2nn opt kernels.lir --replay --emit-c --target=x86-avx2\n",
      1, 1, CMD_OPT, cmd_opt},
-    {"explain", "CODE|MODEL", "explain a diagnostic, or how a kernel of a model is computed and why",
-     "  gcc2nn explain E0301\n  gcc2nn explain model.onnx --kernel k3 --target=x86-avx2\n", 1, 1, CMD_EXPLAIN,
-     cmd_explain},
+    {"explain", "CODE|MODEL [NODE]",
+     "explain a diagnostic, what became of a model's nodes, or one node or kernel and why it is so",
+     "  gcc2nn explain E0301\n  gcc2nn explain model.onnx conv2 --target=x86-avx2\n  gcc2nn explain model.onnx "
+     "--kernel k3 "
+     "--target=x86-avx2\n",
+     1, 2, CMD_EXPLAIN, cmd_explain},
     {"list-ops", "", "list the operators, with the opsets accepted", "  gcc2nn list-ops\n  gcc2nn list-ops --json\n", 0,
      0, CMD_LIST_OPS, cmd_list_ops},
     {"list-targets", "", "list the targets", "  gcc2nn list-targets\n", 0, 0, CMD_LIST_TARGETS, cmd_list_targets},
