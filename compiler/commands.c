@@ -20,6 +20,9 @@ const struct command command_rows[] = {
      "  gcc2nn bisect model.onnx --data test_data_set_0\n  gcc2nn bisect model.onnx --target=x86-avx512 "
      "--python=.venv/bin/python\n",
      1, 1, CMD_BISECT, cmd_bisect},
+    {"doctor", "MODEL", "say what is wrong with a model, or costs more than it need, and what to do about it",
+     "  gcc2nn doctor model.onnx --target=x86-avx2\n  gcc2nn doctor model.onnx --data test_data_set_0 --json\n", 1, 1,
+     CMD_DOCTOR, cmd_doctor},
     {"bench", "MODEL", "time the compiled model", "  gcc2nn bench model.onnx --target=x86-avx512 --runs=200\n", 1, 1,
      CMD_BENCH, cmd_bench},
     {"tune", "MODEL", "measure how kernels are best computed on this machine, for --choices",

@@ -10,6 +10,7 @@ int cmd_compile(const struct options *o);
 int cmd_run(const struct options *o);
 int cmd_verify(const struct options *o);
 int cmd_bisect(const struct options *o);
+int cmd_doctor(const struct options *o);
 int cmd_bench(const struct options *o);
 int cmd_tune(const struct options *o);
 int cmd_calibrate(const struct options *o);

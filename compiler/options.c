@@ -472,16 +472,17 @@ const struct option_row option_rows[] = {
      "bit for bit (default: ref for those that there are, for the rest ort, or litert for .tflite); one that is "
      "missing is "
      "an error",
-     CMD_VERIFY | CMD_BISECT, set_against, REFEREE_WORDS, ONCE},
+     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, set_against, REFEREE_WORDS, ONCE},
     {"rtol", 0, "R", "what an element may be off, by the greatest magnitude of its tensor (default: by type)",
-     CMD_VERIFY | CMD_BISECT, parse_rtol, NULL, ONCE},
-    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY | CMD_BISECT, parse_atol, NULL, ONCE},
+     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_rtol, NULL, ONCE},
+    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_atol, NULL,
+     ONCE},
     {"steps", 0, "N", "how many quantization steps quantized values may be off (default 1), and integers of any model",
-     CMD_VERIFY | CMD_BISECT, parse_steps, NULL, ONCE},
+     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_steps, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
      set_each_node, NULL, ONCE},
-    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY | CMD_BISECT,
-     set_python, NULL, ONCE},
+    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)",
+     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, set_python, NULL, ONCE},
     {"runs", 0, "R", "how many runs to time (default: bench 50, tune 20)", CMD_BENCH | CMD_TUNE, parse_runs, NULL,
      ONCE},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH | CMD_TUNE, parse_warmup, NULL, ONCE},
@@ -561,7 +562,7 @@ const struct option_row option_rows[] = {
      "as in -Rfuse: say what was decided and why: fuse, layout, algorithm, slow or all; -Rslow=conv*: about nodes of "
      "such a "
      "name or operator",
-     CMD_COMPILE | (CMD_PROGRAM & ~CMD_BISECT), parse_remark, NULL, REPEATS},
+     CMD_COMPILE | (CMD_PROGRAM & ~(CMD_BISECT | CMD_DOCTOR)), parse_remark, NULL, REPEATS},
     {"diagnostics-format", 0, "FORMAT",
      "how diagnostics and remarks are written to standard error: text; json, an object a line (default with --json); "
      "sarif, one "

@@ -93,7 +93,9 @@ enum { /* bits of commands, for the table of options */
        CMD_CONFIG = 1 << 12,
        CMD_BISECT = 1 << 13,
        CMD_QUANTIZE = 1 << 14,
-       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT, /* those that build and run */
+       CMD_DOCTOR = 1 << 20,
+       CMD_PROGRAM =
+           CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT | CMD_DOCTOR, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE,
        CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
        OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */

@@ -47,18 +47,20 @@ void remark_region(struct lowering *l, struct region *r, const struct groups *gs
 }
 
 /* ---- kernels */
-static double cells_of(const struct var *const *v, int n) {
+/* Extents that are open count as `open`. */
+static double cells_of(const struct var *const *v, int n, double open) {
     double cells = 1;
     int64_t extent;
-    for (int k = 0; k < n; k++) cells *= x_is_int(v[k]->extent, &extent) ? (double)extent : 1;
+    for (int k = 0; k < n; k++) cells *= x_is_int(v[k]->extent, &extent) ? (double)extent : open;
     return cells;
 }
-/* Cycles that the products of the kernel's sum take if a multiply-add starts whenever one can; 0: it has none. */
+/* Cycles that the products of the kernel's sum take if a multiply-add starts whenever one can; 0: it has none, or its
+ * sizes are open. */
 static double least_cycles(const struct machine *m, const struct problem *k) {
     const struct stmt *s = k ? k->sum : NULL;
     const struct operation *op = s ? machine_multiply_add(m, s->u.stage.buf->type) : NULL;
     if (!op || !k->product) return 0;
-    return cells_of(s->u.stage.axes, s->u.stage.naxes) * cells_of(s->u.stage.red, s->u.stage.nred) /
+    return cells_of(s->u.stage.axes, s->u.stage.naxes, 0) * cells_of(s->u.stage.red, s->u.stage.nred, 0) /
            (op->starts * machine_lanes(m, s->u.stage.buf->type));
 }
 /* Steps that plain loops take of their first stage. */
@@ -66,7 +68,7 @@ static double plain_steps(const struct problem *k) {
     double most = 0;
     for (int n = 0; k && n < k->stages.n; n++) {
         const struct stmt *s = k->stages.v[n];
-        double steps = cells_of(s->u.stage.axes, s->u.stage.naxes) * cells_of(s->u.stage.red, s->u.stage.nred);
+        double steps = cells_of(s->u.stage.axes, s->u.stage.naxes, 1) * cells_of(s->u.stage.red, s->u.stage.nred, 1);
         if (steps > most) most = steps;
     }
     return most;

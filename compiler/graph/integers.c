@@ -146,19 +146,40 @@ static bool factors_fit(const struct island *i) {
     }
     return true;
 }
-static bool rewrite(struct graph *g, struct node *n) {
-    struct island i = {.g = g, .n = n};
+/* Why n stays an operator of floats; NULL: it need not, and *i and *form are what it becomes. */
+static const char *refusal(struct node *n, struct island *i, const struct op_integers **form) {
     const struct attr *beta = node_attr(n, "beta");
     const struct op_in_integers *row = n->op ? n->op->integers : NULL;
-    if (!row) return false;
-    if (!dequantised(node_in(n, 0), &i.x) || !dequantised(node_in(n, 1), &i.w) || i.x.each || !i.w.bytes->init)
-        return false;
-    if ((i.w.each && i.w.axis != row->scaled_axis(n)) || !integer_bias(node_in(n, 2), &i.x, &i.w, &i.bias))
-        return false;
-    if (i.bias && beta && beta->u.f != 1.0f) return false;
-    i.behind = quantiser_behind(n);
-    const struct op_integers *form = i.behind ? &row->quantized : &row->plain;
-    if (!form->name || !factors_fit(&i) || !decide(g->ctx, "%s in integers", n->origin)) return false;
+    if (!row) return "no operator of integers does the same";
+    if (!dequantised(node_in(n, 0), &i->x))
+        return "its data is not dequantised from bytes, or not by scales along one axis";
+    if (!dequantised(node_in(n, 1), &i->w)) return "its weights are not dequantised from bytes";
+    if (i->x.each) return "its data has a scale for each slice";
+    if (!i->w.bytes->init) return "its weights are no constant";
+    if (i->w.each && i->w.axis != row->scaled_axis(n))
+        return "the scales of its weights run along another axis than its results";
+    if (!integer_bias(node_in(n, 2), &i->x, &i->w, &i->bias))
+        return "its bias is not dequantised from i32 by the product of both scales, around 0";
+    if (i->bias && beta && beta->u.f != 1.0f) return "its bias is scaled by beta";
+    i->behind = quantiser_behind(n);
+    *form = i->behind ? &row->quantized : &row->plain;
+    if (!(*form)->name) return "no operator of integers does the same without a QuantizeLinear behind it";
+    return factors_fit(i) ? NULL : "its scales leave the range of f32";
+}
+const char *graph_why_floats(struct graph *g, struct node *n) {
+    struct island i = {.g = g, .n = n};
+    const struct op_integers *form;
+    bool any = false;
+    for (int k = 0; k < 2 && n->op && n->op->integers; k++) {
+        const struct value *v = node_in(n, k);
+        any |= v && is_a(v->def, OP_DEQUANTIZES);
+    }
+    return any ? refusal(n, &i, &form) : NULL;
+}
+static bool rewrite(struct graph *g, struct node *n) {
+    struct island i = {.g = g, .n = n};
+    const struct op_integers *form;
+    if (refusal(n, &i, &form) || !decide(g->ctx, "%s in integers", n->origin)) return false;
     replace(&i, form);
     return true;
 }

@@ -11,6 +11,9 @@ bool graph_declared(struct graph *g);
 /* Products between DequantizeLinear and QuantizeLinear become operators over integers; bounded as docs/numbers.md says.
  * integers.c */
 bool graph_integers(struct graph *g);
+/* After it: why n, which reads something dequantised, is still computed in floats; NULL: it reads nothing of the kind.
+ */
+const char *graph_why_floats(struct graph *g, struct node *n);
 /* Weights of fewer than 8 bits are unpacked where they are multiplied. few_bits.c */
 bool graph_few_bits(struct graph *g);
 /* Nodes of constants that inference left become constants (OP_DEQUANTIZES). infer.c */

@@ -163,6 +163,13 @@ static const char *advice(const struct unknown_op *u) {
            "function";
 }
 
+/* Of the same domain; NULL: none is near. */
+static const char *nearest_operator(struct importer *m, const struct unknown_op *u) {
+    VEC(const char *) names = {0};
+    for (int k = 0; k < op_count(); k++)
+        if (!strcmp(op_at(k)->domain, u->domain)) PUSH(&m->c->arena, &names, op_at(k)->name);
+    return nearest_name(u->op, names.v, names.n);
+}
 static void report(struct importer *m, const struct unknown_op *u) {
     struct diags *d = &m->c->diags;
     struct text t = {0};
@@ -171,7 +178,8 @@ static void report(struct importer *m, const struct unknown_op *u) {
     text_printf(&t, " (opset %d) is not supported", u->version);
     if (u->count > 1) text_printf(&t, "; %d nodes use it", u->count);
     diag_at(d, DIAG_ERROR, E_OP, d->file, u->origin, "%s", t.s);
-    diag_help(d, "%s", advice(u));
+    const char *near = nearest_operator(m, u);
+    diag_help(d, near ? "%s; the nearest in name is `%s`" : "%s", advice(u), near);
     text_free(&t);
 }
 
