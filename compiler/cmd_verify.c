@@ -2,6 +2,7 @@
  * the one that --against names, else the stored reference where --data has one and the one that knows the model's
  * format for the rest. What no referee could be asked about is an error. --each-node compares the results of all nodes,
  * in order, and tells the first that departs. */
+#include "compiler/dataset.h"
 #include "compiler/verification.h"
 #include "ir/loop/target.h"
 #include <stdio.h>
@@ -44,15 +45,26 @@ static void verify(struct session *s, const struct harness *h, struct tensor **i
     if (s->o->json) session_json(s, json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", list));
     json_decref(list);
 }
+static bool can_verify(struct session *s) {
+    const struct options *o = s->o;
+    const char *no = !o->dataset && o->metric                 ? "--metric is of --dataset"
+                     : !o->dataset && o->max_drop_given       ? "--max-drop is of --dataset"
+                     : o->dataset && (o->data || o->inputs.n) ? "--dataset has the inputs: no --data or --input"
+                     : o->dataset && (o->each_node || s->ntargets > 1) ? "--dataset is for one program as it is written"
+                                                                       : NULL;
+    if (no) diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", no);
+    return !no;
+}
 int cmd_verify(const struct options *o) {
     struct session s;
-    if (session_open(&s, o) && (o->each_node ? session_compile_each_node(&s) : session_compile(&s)) &&
+    if (session_open(&s, o) && can_verify(&s) && (o->each_node ? session_compile_each_node(&s) : session_compile(&s)) &&
         session_write(&s, NULL)) {
         const char *exe = session_build(&s, arena_printf(&s.c->arena, "%s_main", s.w->name));
-        struct tensor **inputs = exe ? session_inputs(&s) : NULL;
+        struct tensor **inputs = exe && !o->dataset ? session_inputs(&s) : NULL;
         struct harness h = {
-            .c = s.c, .w = s.w, .exe = exe, .seconds = o->seconds, .symbols = inputs ? session_symbols(&s) : NULL};
+            .c = s.c, .w = s.w, .exe = exe, .seconds = o->seconds, .symbols = exe ? session_symbols(&s) : NULL};
         if (inputs) verify(&s, &h, inputs);
+        if (exe && o->dataset) dataset_verify(&s, &h);
     }
     return session_close(&s);
 }

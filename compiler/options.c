@@ -1,5 +1,6 @@
 /* The command line: table of options, parser, help. See options.h. */
 #include "compiler/options.h"
+#include "compiler/metric.h"
 #include "compiler/referee.h"
 #include "ir/base/nearest.h"
 #include "ir/graph/op.h"
@@ -343,6 +344,22 @@ LIST(add_rule_off, rules_off)
 LIST(add_algorithm, algorithms)
 LIST(add_algorithm_off, algorithms_off)
 LIST(add_choices, choices)
+/* A word, or a file of Python. */
+static bool set_metric(struct options *o, const char *value, struct text *problem) {
+    o->metric = value;
+    return ends_with(value, ".py") || one_of(o->arena, value, METRIC_WORDS, problem);
+}
+/* 0.01 or 1% */
+static bool parse_drop(struct options *o, const char *value, struct text *problem) {
+    size_t n = strlen(value);
+    bool percent = n && value[n - 1] == '%';
+    o->max_drop_given = true;
+    if (!parse_error(percent ? arena_printf(o->arena, "%.*s", (int)n - 1, value) : value, &o->max_drop, problem))
+        return false;
+    if (percent) o->max_drop /= 100;
+    return true;
+}
+SETTER(set_dataset, dataset, false)
 SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
@@ -481,6 +498,17 @@ const struct option_row option_rows[] = {
      CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_steps, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
      set_each_node, NULL, ONCE},
+    {"dataset", 0, "DIR",
+     "run the samples there, each a folder as --data takes it, with what --metric wants beside, instead of comparing "
+     "one run",
+     CMD_VERIFY, set_dataset, NULL, ONCE},
+    {"metric", 0, "NAME|FILE.py",
+     "of --dataset: top1 (label.txt: a class), map (label.txt: lines of CLASS X0 Y0 X1 Y1), mse (output_N, else ONNX "
+     "Runtime's; the default), or metric(samples) of a file of Python",
+     CMD_VERIFY, set_metric, NULL, ONCE},
+    {"max-drop", 0, "X",
+     "of --dataset: fail if the metric is lower than ONNX Runtime's by more, 0.01 or 1%; or mse greater", CMD_VERIFY,
+     parse_drop, NULL, ONCE},
     {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)",
      CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, set_python, NULL, ONCE},
     {"runs", 0, "R", "how many runs to time (default: bench 50, tune 20)", CMD_BENCH | CMD_TUNE, parse_runs, NULL,

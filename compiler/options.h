@@ -50,6 +50,9 @@ struct options {
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool external_data, interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes,
         per_kernel, lower, replay, emit_c;
+    const char *dataset, *metric; /* NULL: not given */
+    double max_drop;
+    bool max_drop_given;
     const char *against;                     /* verify: a word of the table of referees; NULL: not given */
     enum dtype precision, weights_precision; /* NONE: not given, or f32 */
     bool precision_given, precision_all;     /* for all nodes, and not f32 */

@@ -11,12 +11,14 @@ enum { PACKAGE_MISSING = 77 };
 
 static const char *want_file(const struct harness *h, int k) { return format(h->c, "%s/want%d.nnt", h->w->folder, k); }
 /* The names that the model has for the inputs and outputs of the program. */
-static bool write_names(struct session *s) {
+static bool write_names(struct session *s, const struct peer_data *data) {
     const struct program *p = s->w->program;
     json_t *ins = json_array(), *outs = json_array();
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, json_name(&s->c->arena, p->ins.v[k].buf->base));
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, json_name(&s->c->arena, p->outs.v[k].buf->base));
-    json_t *names = json_pack("{s:o, s:o}", "inputs", ins, "outputs", outs);
+    json_t *samples = json_array();
+    for (int k = 0; k < data->n; k++) json_array_append_new(samples, json_name(&s->c->arena, data->folders[k]));
+    json_t *names = json_pack("{s:o, s:o, s:o}", "inputs", ins, "outputs", outs, "samples", samples);
     char *dumped = json_dumps(names, 0);
     struct text t = {0};
     text_add(&t, dumped);
@@ -42,29 +44,34 @@ static const char *failure(struct session *s, const char *python, const struct o
     return format(s->c, "it cannot run the model: %.*s", n, said);
 }
 bool peer_ask(struct session *s, const struct harness *h, const char *script, const char **why) {
+    for (int k = 0; k < s->w->program->outs.n; k++) unlink(want_file(h, k)); /* the folder may have been there before */
+    return peer_ask_all(s, script, &(struct peer_data){0}, why);
+}
+bool peer_ask_all(struct session *s, const char *script, struct peer_data *data, const char **why) {
     const struct program *p = s->w->program;
     const char *python = python_program(s);
     char real[PATH_MAX], *model = realpath(s->o->args.v[0], real);
     struct text text = {0};
     template_text(&text, "templates/peer/values.py", (const char *const[]){NULL});
     template_text(&text, script, (const char *const[]){NULL});
-    const char *words[] = {python,
-                           "-c",
-                           text.s,
-                           model,
-                           s->o->each_node ? "1" : "0",
-                           s->u.g && s->u.g->quantized ? "1" : "0",
-                           s->o->signature ? s->o->signature : "",
-                           NULL};
+    const char *words[24] = {python,
+                             "-c",
+                             text.s,
+                             model,
+                             s->o->each_node ? "1" : "0",
+                             s->u.g && s->u.g->quantized ? "1" : "0",
+                             s->o->signature ? s->o->signature : "",
+                             NULL};
     struct outcome o = {0};
     bool ok = false;
-    for (int k = 0; k < p->outs.n; k++) unlink(want_file(h, k)); /* the folder may have been there before */
+    for (int k = 0; data->more && data->more[k]; k++) words[7 + k] = data->more[k];
     if (!program_exists(python)) *why = format(s->c, "%s was not found", python);
     else if (p->m->taken.n) *why = "it is given tensors only";
-    else if (!model || !write_names(s)) *why = "the files for it cannot be written";
+    else if (!model || !write_names(s, data)) *why = "the files for it cannot be written";
     else {
         o = process_run(words, s->w->folder, s->o->seconds ? s->o->seconds : 600);
         ok = o.started && !o.timed_out && o.status == 0;
+        if (ok) data->said = format(s->c, "%s", o.out.s ? o.out.s : "");
         if (!ok) *why = failure(s, python, &o);
     }
     outcome_free(&o);

@@ -19,19 +19,17 @@ static bool ask_reference(struct question *q, const char **why) {
     return o->data && !o->each_node;
 }
 static bool ask_onnxruntime(struct question *q, const char **why) {
-    return peer_ask(q->s, q->h, "templates/peer/onnxruntime.py", why);
+    return peer_ask(q->s, q->h, PEERS "onnxruntime.py", why);
 }
-static bool ask_litert(struct question *q, const char **why) {
-    return peer_ask(q->s, q->h, "templates/peer/litert.py", why);
-}
+static bool ask_litert(struct question *q, const char **why) { return peer_ask(q->s, q->h, PEERS "litert.py", why); }
 static bool ask_interpreter(struct question *q, const char **why) {
     (void)why;
     q->kept = NEWN(&q->s->c->arena, struct tensor *, q->s->w->program->outs.n + 1);
     return session_interpret(q->s, q->inputs, q->kept);
 }
 
-#define REFEREE_ROW(word, key, name, possessive, package, exact, ask, value)                                           \
-    {word, key, name, possessive, package, exact, ask, value},
+#define REFEREE_ROW(word, key, name, possessive, package, script, exact, ask, value)                                   \
+    {word, key, name, possessive, package, script, exact, ask, value},
 const struct referee referees[] = {REFEREES(REFEREE_ROW){0}};
 
 const struct referee *referee_named(const char *word) {

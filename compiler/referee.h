@@ -13,21 +13,26 @@ struct question {
 struct referee {
     const char *word, *key, *name, *possessive; /* of --against; for --json; in messages */
     const char *package;                        /* of Python; NULL: it needs none */
+    const char *script;                         /* of peer.h; NULL: none */
     bool exact;                                 /* compared bit for bit */
     /* false: it cannot be asked, *why says why, unless a diagnostic does. */
     bool (*ask)(struct question *q, const char **why);
     /* After it was asked: output k of the program, in arena a; NULL where it has none. */
     struct tensor *(*value)(const struct question *q, struct arena *a, int k);
 };
-/* word, key, name, possessive, package, exact, functions */
+#define PEERS "templates/peer/"
+/* word, key, name, possessive, package, script, exact, functions */
 #define REFEREES(ROW)                                                                                                  \
-    ROW("ort", "onnxruntime", "ONNX Runtime", "ONNX Runtime's", "onnxruntime", false, ask_onnxruntime, value_of_peer)  \
-    ROW("litert", "litert", "LiteRT", "LiteRT's", "ai-edge-litert", false, ask_litert, value_of_peer)                  \
-    ROW("ref", "reference", "the reference", "the reference", NULL, false, ask_reference, no_value)                    \
-    ROW("interpreter", "interpreter", "the interpreter", "the interpreter's", NULL, true, ask_interpreter, value_kept)
+    ROW("ort", "onnxruntime", "ONNX Runtime", "ONNX Runtime's", "onnxruntime", PEERS "onnxruntime.py", false,          \
+        ask_onnxruntime, value_of_peer)                                                                                \
+    ROW("litert", "litert", "LiteRT", "LiteRT's", "ai-edge-litert", PEERS "litert.py", false, ask_litert,              \
+        value_of_peer)                                                                                                 \
+    ROW("ref", "reference", "the reference", "the reference", NULL, NULL, false, ask_reference, no_value)              \
+    ROW("interpreter", "interpreter", "the interpreter", "the interpreter's", NULL, NULL, true, ask_interpreter,       \
+        value_kept)
 extern const struct referee referees[]; /* word NULL ends */
-#define REFEREE_WORD(word, key, name, possessive, package, exact, ask, value) word " "
-#define REFEREE_WORDS                                                         REFEREES(REFEREE_WORD)
+#define REFEREE_WORD(word, key, name, possessive, package, script, exact, ask, value) word " "
+#define REFEREE_WORDS                                                                 REFEREES(REFEREE_WORD)
 const struct referee *referee_named(const char *word); /* one of the table */
 /* For a model of this kind, where nothing was asked for: who knows its format. */
 const struct referee *referee_usual(const struct session *s);

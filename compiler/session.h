@@ -90,6 +90,8 @@ void session_blame_inputs(struct session *s);
 /* Output k of --data; false when there is none, or with a diagnostic. */
 struct value_io;
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);
+/* The same of all outputs that are tensors, in their places among the program's; false: there is none. */
+bool session_references(struct session *s, struct tensor **want);
 /* Output p of the model from the program's: what it holds, the elements of a packed sequence too. */
 bool session_output(struct session *s, const struct holder *p, struct tensor *const *outputs, struct value_io *x);
 /* --out: DIR/output_N.pb for each output, or .npy where it is too large for that, and s->written; nothing without the

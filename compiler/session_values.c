@@ -91,6 +91,18 @@ bool session_reference(struct session *s, int k, const struct holder *p, struct 
     bool absent = false;
     return path && read_value(s, path, &names, p->kind, type, v, &absent);
 }
+bool session_references(struct session *s, struct tensor **want) {
+    holders given = session_gives(s);
+    bool any = false;
+    for (int k = 0; k < given.n; k++) {
+        const struct holder *h = &given.v[k];
+        struct value_io x;
+        if (h->kind != VALUE_TENSOR || !session_reference(s, k, h, &x) || x.n != 1) continue;
+        want[h->first] = x.tensors[0];
+        any = true;
+    }
+    return any;
+}
 
 /* ---- inputs */
 static bool names_input(const char *option, const char *name) {

@@ -201,25 +201,12 @@ bool verification_same(const struct verification *v, int k, const struct tensor 
     struct deviation found;
     return within_tolerance(v->outputs[k], want, &t, &found, why);
 }
-/* Whether --data has any that is a tensor. */
-static bool read_references(struct verification *v, struct tensor **want) {
-    holders given = session_gives(v->s);
-    bool any = false;
-    for (int k = 0; k < given.n; k++) {
-        const struct holder *h = &given.v[k];
-        struct value_io x;
-        if (h->kind != VALUE_TENSOR || !session_reference(v->s, k, h, &x) || x.n != 1) continue;
-        want[h->first] = x.tensors[0];
-        any = true;
-    }
-    return any;
-}
 struct tensor **verification_wanted(struct verification *v, const struct referee **with) {
     const struct options *o = v->s->o;
     struct tensor **want = NEWN(&v->s->c->arena, struct tensor *, v->p->outs.n + 1);
     *with = o->against ? referee_named(o->against) : referee_named("ref");
     if (*with == referee_named("ref") && (o->against || o->data)) {
-        if (o->data && read_references(v, want)) return want;
+        if (o->data && session_references(v->s, want)) return want;
         if (o->against) return asked(v, *with) ? want : NULL;
     }
     if (!o->against) *with = referee_usual(v->s);
