@@ -202,9 +202,9 @@ static int summarise(gcc2nn *g, const char *none, const char *nothing) {
     struct text t = {0};
     (void)none, (void)nothing;
     bool onnx = emits_onnx(&g->options);
-    if (!g->options.json) g->summary = onnx ? emit_onnx_line(&g->session, &g->exported) : line(&g->session);
+    if (!g->options.json) g->summary = onnx ? exported_line(&g->arena, &g->exported) : line(&g->session);
     else {
-        session_json_text(&g->session, onnx ? emit_onnx_json(&g->session, &g->exported) : json(&g->session), &t);
+        session_json_text(&g->session, onnx ? exported_json(&g->arena, &g->exported) : json(&g->session), &t);
         g->summary = arena_printf(&g->arena, "%s", t.s);
         text_free(&t);
     }

@@ -37,6 +37,11 @@ const struct command command_rows[] = {
      1, 1, CMD_QUANTIZE, cmd_quantize},
     {"inspect", "MODEL", "show a model's inputs, outputs, symbols, operators and size",
      "  gcc2nn inspect resnet50.onnx\n  gcc2nn inspect --json model.onnx\n", 1, 1, CMD_INSPECT, cmd_inspect},
+    {"surgeon", "MODEL", "cut a model, change what it takes and gives, and write it as ONNX",
+     "  gcc2nn surgeon detector.onnx --outputs=boxes,scores -o cut.onnx\n"
+     "  gcc2nn surgeon resnet50.onnx -o camera.onnx --cast=input=u8 --input-layout=nhwc --mean=123.7,116.3,103.5 "
+     "--scale=58.4,57.1,57.4 --softmax=-1 --top-k=5\n",
+     1, 1, CMD_SURGEON, cmd_surgeon},
     {"opt", "FILE", "run graph passes on a .gir file or schedule steps on a .lir file and print the text after",
      "  gcc2nn opt model.gir --passes=infer,dce\n  gcc2nn opt gemm.lir --steps='split m 4 mo mi; kind unroll mi'\n"
      "  gcc2nn opt kernels.lir --replay --emit-c --target=x86-avx2\n",

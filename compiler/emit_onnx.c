@@ -24,12 +24,11 @@ bool emit_onnx(struct session *s, const char *path, struct exported *e) {
     if (!path) path = format(s->c, "%s.%s.onnx", s->project.name, s->compile.stop_after);
     return export_onnx(s->u.g, path, &(struct export_options){s->o->opset, s->o->external_data}, e);
 }
-const char *emit_onnx_line(const struct session *s, const struct exported *e) {
-    return format(s->c, "%s: opset %d, %d nodes, weights %lld bytes%s%s", e->file, e->opset, e->nodes,
-                  (long long)e->weights, e->data ? " in " : "", e->data ? e->data : "");
+const char *exported_line(struct arena *a, const struct exported *e) {
+    return arena_printf(a, "%s: opset %d, %d nodes, weights %lld bytes%s%s", e->file, e->opset, e->nodes,
+                        (long long)e->weights, e->data ? " in " : "", e->data ? e->data : "");
 }
-json_t *emit_onnx_json(const struct session *s, const struct exported *e) {
-    struct arena *a = &s->c->arena;
+json_t *exported_json(struct arena *a, const struct exported *e) {
     return json_pack("{s:o, s:i, s:i, s:I, s:o}", "file", json_name(a, e->file), "opset", e->opset, "nodes", e->nodes,
                      "weights_bytes", (json_int_t)e->weights, "data_file",
                      e->data ? json_name(a, e->data) : json_null());

@@ -1,4 +1,5 @@
-/* `compile --emit=onnx`: the graph as a model instead of the program. For api.c, which the command calls. */
+/* `compile --emit=onnx`: the graph as a model instead of the program. For api.c, which the command calls;
+ * cmd_surgeon.c tells in the same words what is written. */
 #ifndef NN_COMPILER_EMIT_ONNX_H
 #define NN_COMPILER_EMIT_ONNX_H
 #include "compiler/export/onnx.h"
@@ -10,6 +11,7 @@ bool emits_onnx(const struct options *o);
 bool emit_onnx_stop(struct session *s);
 /* path NULL: MODEL.PASS.onnx here. false: a diagnostic. */
 bool emit_onnx(struct session *s, const char *path, struct exported *e);
-const char *emit_onnx_line(const struct session *s, const struct exported *e);
-json_t *emit_onnx_json(const struct session *s, const struct exported *e);
+/* What was written, for people and for programs; the text is the arena's. */
+const char *exported_line(struct arena *a, const struct exported *e);
+json_t *exported_json(struct arena *a, const struct exported *e);
 #endif

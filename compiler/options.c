@@ -338,6 +338,23 @@ static bool parse_opset(struct options *o, const char *value, struct text *probl
     if (o->opset <= OPSET_NEWEST) return true;
     return text_printf(problem, "opset %d is not known; 1 to %d are", o->opset, OPSET_NEWEST), false;
 }
+#define WORDS(fn, field)                                                                                               \
+    static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
+        if (!*value) return text_add(problem, "its argument is empty"), false;                                         \
+        PUSH(o->arena, &o->field, value);                                                                              \
+        return true;                                                                                                   \
+    }
+WORDS(add_cut_input, surgery.inputs)
+WORDS(add_cut_output, surgery.outputs)
+WORDS(add_keep, surgery.keep)
+WORDS(add_softmax, surgery.softmax)
+WORDS(add_top_k, surgery.top_k)
+WORDS(add_scale, surgery.scale)
+WORDS(add_mean, surgery.mean)
+WORDS(add_layout, surgery.layout)
+WORDS(add_cast, surgery.cast)
+WORDS(add_rename, surgery.rename)
+FLAG(set_fold, surgery.fold)
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
@@ -446,10 +463,34 @@ const struct option_row option_rows[] = {
     {"opset", 0, "N",
      "of the ONNX model that is written (default: the model's own, or the oldest above it that has all of its "
      "operators)",
-     CMD_COMPILE, parse_opset, NULL, ONCE},
+     CMD_COMPILE | CMD_SURGEON, parse_opset, NULL, ONCE},
     {"external-data", 0, NULL,
      "write the weights of an ONNX model beside it, in FILE.data (default: only where it would have 2 GiB or more)",
-     CMD_COMPILE, set_external_data, NULL, ONCE},
+     CMD_COMPILE | CMD_SURGEON, set_external_data, NULL, ONCE},
+    {"out", 'o', "FILE", "the ONNX model that is written", CMD_SURGEON, set_out, NULL, ONCE},
+    {"inputs", 0, "NAME,...",
+     "the model begins at these values: what only they need goes, and there are no other inputs", CMD_SURGEON,
+     add_cut_input, NULL, REPEATS},
+    {"outputs", 0, "NAME,...", "the model ends at these values: what they do not need goes, inputs too", CMD_SURGEON,
+     add_cut_output, NULL, REPEATS},
+    {"keep", 0, "NODE", "this node stays: its results become outputs behind the others", CMD_SURGEON, add_keep, NULL,
+     REPEATS},
+    {"softmax", 0, "[OUTPUT=]AXIS", "an output gets a softmax over this axis; -1 is the last", CMD_SURGEON, add_softmax,
+     NULL, REPEATS},
+    {"top-k", 0, "[OUTPUT=]K",
+     "an output becomes its K greatest along the last axis; where they were is the output OUTPUT_indices", CMD_SURGEON,
+     add_top_k, NULL, REPEATS},
+    {"mean", 0, "[INPUT=]M,...", "subtract from an input, before --scale: one number, or one for each channel",
+     CMD_SURGEON, add_mean, NULL, REPEATS},
+    {"scale", 0, "[INPUT=]S,...", "divide an input: one number, or one for each channel", CMD_SURGEON, add_scale, NULL,
+     REPEATS},
+    {"input-layout", 0, "[INPUT=]nhwc", "an input with channels first is taken with channels last", CMD_SURGEON,
+     add_layout, NULL, REPEATS},
+    {"cast", 0, "NAME=TYPE", "an input is taken, or an output given, as u8, i32, f16 ...; within, its type stays",
+     CMD_SURGEON, add_cast, NULL, REPEATS},
+    {"rename", 0, "OLD=NEW", "call an input or output so, after all else", CMD_SURGEON, add_rename, NULL, REPEATS},
+    {"fold", 0, NULL, "compute what depends on constants alone, quantised weights too", CMD_SURGEON, set_fold, NULL,
+     ONCE},
     {"out", 'o', "DIR|FILE",
      "folder for what is written (compile: default MODEL_c), or with --emit=onnx the file (default: MODEL.PASS.onnx)",
      CMD_COMPILE | OPTION_OF_CALL, set_out, NULL, ONCE},
@@ -597,8 +638,9 @@ const struct option_row option_rows[] = {
      "log of version 2.1.0",
      CMD_ALL, parse_format, DIAG_FORMATS, ONCE},
     {"passes", 0, "NAMES",
-     "passes to run on the file, separated by commas: of graphs (.gir), or of those that make what is printed (.lir)",
-     CMD_OPT, set_passes, NULL, ONCE},
+     "passes to run on the file, separated by commas: of graphs (.gir, models), or of those that make what is printed "
+     "(.lir)",
+     CMD_OPT | CMD_SURGEON, set_passes, NULL, ONCE},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL, ONCE},
     {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL,
      ONCE},

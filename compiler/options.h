@@ -26,6 +26,7 @@ struct quantize_options {
     bool sensitivity, per_tensor, bias_correction, equalize;
     VEC(const char *) exclude;
 };
+typedef VEC(const char *) word_list;
 struct options {
     const struct command *command;
     struct arena *arena; /* of what follows */
@@ -69,6 +70,10 @@ struct options {
     bool regression_given;
     int opset; /* of ai.onnx; 0: not given */
     struct quantize_options quantize;
+    struct surgery_words {
+        word_list inputs, outputs, keep, softmax, top_k, scale, mean, layout, cast, rename;
+        bool fold;
+    } surgery; /* as they were given */
 };
 
 /* run gets checked options and returns an exit_code. */
@@ -96,10 +101,11 @@ enum { /* bits of commands, for the table of options */
        CMD_CONFIG = 1 << 12,
        CMD_BISECT = 1 << 13,
        CMD_QUANTIZE = 1 << 14,
-       CMD_DOCTOR = 1 << 20,
+       CMD_SURGEON = 1 << 15,
+       CMD_DOCTOR = 1 << 16,
        CMD_PROGRAM =
            CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT | CMD_DOCTOR, /* those that build and run */
-       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE,
+       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE | CMD_SURGEON,
        CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
        OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */
        CMD_ALL = 0x7fffffff,

@@ -151,11 +151,9 @@ static void inputs(struct exporter *x, struct onnx_body *b) {
 }
 
 /* ---- what it gives */
-static Onnx__ValueInfoProto *output_info(struct exporter *x, const char *name, const struct value *v, int k) {
+static Onnx__ValueInfoProto *output_info(struct exporter *x, const char *name, const struct value *v) {
     struct type t = v->type;
-    const struct declared *d = NULL;
-    for (int i = 0; i < x->g->declared.n; i++)
-        if (x->g->declared.v[i].output == k) d = &x->g->declared.v[i];
+    const struct declared *d = map_get(&x->declared, PKEY(name));
     if (t.kind == TY_NONE && d && d->held) t = *d->held;
     else if (t.kind == TY_NONE && d) { /* nothing was inferred yet */
         expr *dims = NEWN(&x->c->arena, expr, d->rank > 0 ? d->rank : 1);
@@ -185,7 +183,7 @@ static void outputs(struct exporter *x, struct onnx_body *b) {
         const char *name = intern(x->c->names, x->g->outputs.v[k]);
         if (!map_get(&made, PKEY(name))) onnx_result(x, b, top, k, name); /* else it is listed twice */
         map_put(&made, PKEY(name), x);
-        PUSH(&x->c->arena, &b->outs, output_info(x, name, top->results.v[k], k));
+        PUSH(&x->c->arena, &b->outs, output_info(x, name, top->results.v[k]));
     }
 }
 
@@ -232,9 +230,12 @@ bool export_onnx(struct graph *g, const char *path, const struct export_options 
     struct ctx *c = g->ctx;
     struct exporter x = {
         .c = c, .g = g, .o = o, .names.arena = &c->arena, .taken.arena = &c->arena, .node_names.arena = &c->arena};
-    struct onnx_body b = {0};
+    struct onnx_body b = {.given.arena = &c->arena};
     struct exported unwanted;
     int before = c->diags.errors;
+    x.declared.arena = &c->arena;
+    for (int k = g->declared.n; k--;)
+        map_put(&x.declared, PKEY(intern(c->names, g->declared.v[k].name)), &g->declared.v[k]);
     each_node(g->top, to_standard, &x);
     take_domain(&x, "");
     each_node(g->top, look, &x);

@@ -19,10 +19,12 @@ struct exporter {
     struct map node_names;      /* the same of nodes */
     VEC(struct stored) weights; /* in order of first use */
     VEC(struct opset) opsets;   /* in force in the file */
+    struct map declared;        /* interned name -> what the model says of the value */
     int nodes;
 };
 /* A graph of the file while it is made. */
 struct onnx_body {
+    struct map given; /* values that are results already */
     VEC(Onnx__NodeProto *) nodes;
     VEC(Onnx__ValueInfoProto *) ins, outs, known;
 };

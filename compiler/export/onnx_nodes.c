@@ -121,7 +121,7 @@ static Onnx__GraphProto *body(struct exporter *x, struct region *r) {
     struct node *n = r->owner;
     const struct attr *c = node_attr(n, "captures");
     int captures = c ? (int)c->u.i : 0, own = r->params.n - captures;
-    struct onnx_body b = {0};
+    struct onnx_body b = {.given.arena = &x->c->arena};
     for (int k = 0; k < captures; k++)
         map_put(&x->names, PKEY(r->params.v[own + k]), chars(onnx_name(x, n->ins.v[n->ins.n - captures + k])));
     for (int k = 0; k < own; k++) {
@@ -207,8 +207,8 @@ void onnx_nodes(struct exporter *x, struct onnx_body *b, struct region *r) {
 const char *onnx_result(struct exporter *x, struct onnx_body *b, const struct region *r, int k, const char *as) {
     const struct value *v = r->results.v[k];
     const char *name = onnx_name(x, v);
-    bool again = !v->def || v->def->in != r;
-    for (int i = 0; i < k && !again; i++) again = r->results.v[i] == v;
+    bool again = !v->def || v->def->in != r || map_get(&b->given, PKEY(v));
+    map_put(&b->given, PKEY(v), b);
     if (as ? as == name : !again) return name;
     if (!as) as = onnx_fresh(x, name);
     onnx_node(x, b, "", "Identity", &name, 1, &as, 1);

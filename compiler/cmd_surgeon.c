@@ -1,0 +1,70 @@
+/* `gcc2nn surgeon MODEL -o OUT.onnx`: a model cut, shaped and written again. The order of the steps; what each does
+ * stands in surgeon_cut.c and surgeon_ends.c. */
+#include "compiler/emit_onnx.h"
+#include "compiler/graph/passes.h"
+#include "compiler/import/tflite.h"
+#include "compiler/surgeon.h"
+
+static const char *type_text(struct ctx *c, const struct type *ty) {
+    struct text t = {0};
+    type_print(&t, ty);
+    return text_take(&t, &c->arena);
+}
+static void print_values(struct ctx *c, struct text *t, const char *title, struct value *const *v,
+                         const char *const *names, int n) {
+    for (int k = 0; k < n; k++)
+        text_printf(t, "%-8s %s: %s\n", k ? "" : title, diag_quote(&c->arena, names ? names[k] : v[k]->name),
+                    type_text(c, &v[k]->type));
+}
+static json_t *json_values(struct ctx *c, struct value *const *v, const char *const *names, int n) {
+    json_t *list = json_array();
+    for (int k = 0; k < n; k++)
+        json_array_append_new(list, json_pack("{s:o, s:s}", "name", json_name(&c->arena, names ? names[k] : v[k]->name),
+                                              "type", type_text(c, &v[k]->type)));
+    return list;
+}
+static void report(struct ctx *c, const struct graph *g, const struct exported *e, bool json) {
+    const struct region *top = g->top;
+    struct text t = {0};
+    if (json) {
+        json_t *o = exported_json(&c->arena, e);
+        json_object_set_new(o, "inputs", json_values(c, top->params.v, NULL, top->params.n));
+        json_object_set_new(o, "outputs", json_values(c, top->results.v, g->outputs.v, top->results.n));
+        print_json(o);
+        return;
+    }
+    text_printf(&t, "%s\n", exported_line(&c->arena, e));
+    print_values(c, &t, "inputs", top->params.v, NULL, top->params.n);
+    print_values(c, &t, "outputs", top->results.v, g->outputs.v, top->results.n);
+    print_text(&t);
+}
+
+static bool fold(struct surgery *s) {
+    if (!s->words->fold) return true;
+    return graph_fold_constants(s->g) && graph_dce(s->g);
+}
+static bool shape(struct surgery *s, const char *passes) {
+    if (!surgery_cut(s) || !surgery_ends(s)) return false;
+    if ((s->words->fold || passes) && surgery_unknown(s))
+        return graph_infer(s->g); /* says which operator is in the way */
+    return fold(s) && (!passes || run_graph_passes(s->g, passes)) && graph_dce(s->g) && graph_verify(s->g, "surgeon");
+}
+int cmd_surgeon(const struct options *o) {
+    struct ctx *c = ctx_new();
+    options_diags(o, &c->diags);
+    struct import_options import = options_import(o);
+    import.keep_unknown = true;
+    struct exported e;
+    struct surgery s = {.c = c, .words = &o->surgery};
+    if (!o->out) diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--out is missing: where the model goes");
+    else s.g = import_model(c, o->args.v[0], &import);
+    if (s.g) {
+        c->diags.file = s.g->file;
+        s.g->keeps_operators = true;
+        if (shape(&s, o->passes) && export_onnx(s.g, o->out, &(struct export_options){o->opset, o->external_data}, &e))
+            report(c, s.g, &e, o->json);
+    }
+    int status = report_diags(&c->diags);
+    ctx_free(c);
+    return status;
+}

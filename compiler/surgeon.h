@@ -1,0 +1,26 @@
+/* Models cut and shaped: what `gcc2nn surgeon` does to a graph between import and export. surgeon_cut.c: where it
+ * begins and ends; surgeon_ends.c: what is done to its inputs and outputs there. */
+#ifndef NN_COMPILER_SURGEON_H
+#define NN_COMPILER_SURGEON_H
+#include "compiler/options.h"
+#include "ir/graph/graph.h"
+
+struct surgery {
+    struct ctx *c;
+    struct graph *g; /* keeps_operators is set */
+    const struct surgery_words *words;
+};
+/* --inputs, --outputs, --keep: what lies outside goes. Nodes of operators that nobody knows may be in the graph, before
+ * and after; types are inferred where there are none. false: a diagnostic. */
+bool surgery_cut(struct surgery *s);
+bool surgery_unknown(const struct surgery *s); /* are there such nodes? */
+/* --softmax, --top-k, --scale, --mean, --input-layout, --cast, --rename, in this order: each takes what the ones before
+ * left. All but the last need types. false: a diagnostic. */
+bool surgery_ends(struct surgery *s);
+
+/* "NAME=VALUE": the value behind the last `=`; *name is NULL for "VALUE" alone. */
+const char *surgery_split(struct surgery *s, const char *word, const char **name);
+/* "--option: there is no WHAT called NAME", with the nearest of names. */
+void surgery_no_name(struct surgery *s, const char *option, const char *what, const char *name,
+                     const char *const *names, int n);
+#endif
