@@ -233,7 +233,7 @@ int gcc2nn_problem(const gcc2nn *g, int k, struct gcc2nn_problem *out) {
                                        .code = (int)d->code,
                                        .file = d->where,
                                        .origin = d->origin,
-                                       .help = d->help,
+                                       .help = diag_remedy(&g->said, d),
                                        .message = d->message};
     else if (g->caught.status && k == recorded(g))
         *out = (struct gcc2nn_problem){.severity = GCC2NN_ERROR, .message = g->caught.message};

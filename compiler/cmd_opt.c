@@ -68,6 +68,7 @@ static bool run_loop_passes(struct ctx *c, struct module *m, const struct option
 static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     nn_find_instr = instr_by_name;
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
+    if (!m) diag_help(&c->diags, "docs/loop-ir.md has the grammar");
     if (!m || !loop_verify(m, NULL)) return;
     if ((o->steps || o->replay) && !run_steps(c, m, o)) return;
     if (o->passes && !run_loop_passes(c, m, o)) return;
@@ -89,6 +90,7 @@ static void lower_and_print(struct ctx *c, const struct options *o, struct graph
 
 static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
+    if (!g) diag_help(&c->diags, "docs/graph-ir.md has the grammar");
     if (!g || !graph_verify(g, NULL) || !rules_exist(c, o)) return;
     for (int k = 0; k < o->rules_off.n; k++) PUSH(&c->arena, &g->rules_off, o->rules_off.v[k]);
     if (o->steps || o->replay || o->emit_c)
@@ -113,6 +115,7 @@ int cmd_opt(const struct options *o) {
         if (file_map(&c->diags, path, &f)) (ends_with(path, ".gir") ? opt_graph : opt_loops)(c, o, &f, &out);
     } else {
         diag(&c->diags, DIAG_ERROR, E_USAGE, "the file must end in .gir (graph) or .lir (loop IR)");
+        diag_help(&c->diags, "`gcc2nn compile MODEL --dump-after=PASS` prints a model as such text");
     }
     int status = report_diags(&c->diags);
     if (o->json && status == EXIT_OK) {

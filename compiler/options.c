@@ -721,7 +721,8 @@ static void unknown_command(const struct options *o, const struct command *comma
     const char *names[64];
     int n = 0;
     for (; commands->name && n < 64; commands++) names[n++] = commands->name;
-    text_printf(problem, "unknown command `%s`%s", word, did_you_mean(o->arena, word, names, n));
+    text_printf(problem, "there is no command `%s`, and no model of that name%s", word,
+                did_you_mean(o->arena, word, names, n));
 }
 
 /* ---- parsing */

@@ -182,6 +182,10 @@ static bool options_name_inputs(struct session *s, const holders *p) {
         if (known) continue;
         diag(&s->c->diags, DIAG_ERROR, E_USAGE, "the model has no input as in --input %s",
              diag_quote(&s->c->arena, s->o->inputs.v[j]));
+        const char *names = "";
+        for (int k = 0; k < p->n; k++)
+            names = format(s->c, "%s%s%s", names, k ? ", " : "", diag_quote(&s->c->arena, p->v[k].name));
+        diag_help(&s->c->diags, "the model's inputs are: %s", *names ? names : "none");
         return false;
     }
     return true;

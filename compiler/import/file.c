@@ -13,7 +13,10 @@
 bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path, struct mapped_file *out) {
     struct stat st;
     if (fstat(fd, &st) != 0) return diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno)), false;
-    if (!S_ISREG(st.st_mode)) return diag_at(d, DIAG_ERROR, code, path, d->origin, "not a regular file"), false;
+    if (!S_ISREG(st.st_mode))
+        return diag_at(d, DIAG_ERROR, code, path, d->origin, "%s",
+                       S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file"),
+               false;
     *out = (struct mapped_file){(const uint8_t *)"", 0};
     if (st.st_size == 0) /* cannot be mapped */
         return true;

@@ -153,8 +153,10 @@ void onnx_check_options(struct importer *m) {
             diag_help(&m->c->diags, "the model's symbols are: %s", known.n ? known.s : "none");
         }
     for (int i = 0; i < m->o.nshapes; i++)
-        if (!m->shape_used[i])
+        if (!m->shape_used[i]) {
             onnx_error(m, E_USAGE, "--shape %s: no input has that name", diag_quote(&m->c->arena, m->o.shapes[i].name));
+            diag_help(&m->c->diags, "`gcc2nn inspect` shows the model's inputs");
+        }
     text_free(&known);
 }
 struct named {
@@ -218,7 +220,7 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     bool whole = m.model && m.model->graph;
     if (!whole && !foreign_file(&c->diags, c->diags.file, data, n)) {
         for (int k = 0; k < found.n; k++) onnx_error(&m, found.v[k].code, "%s", found.v[k].message);
-        if (m.model) onnx_error(&m, E_ONNX, "no ONNX model, or a damaged one: it has no graph");
+        if (m.model) onnx_error(&m, E_ONNX, "the file is no ONNX model, or an empty one: it has no graph");
     }
     if (whole && external_open(&m.external, &c->diags, &c->arena, path)) {
         m.g = graph_new(c, onnx_text(m.model->graph->name));

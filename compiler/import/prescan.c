@@ -28,6 +28,7 @@ struct scan {
     struct frame frames[PRESCAN_DEPTH];
     int depth;
     int64_t fields;
+    bool short_of;     /* the field that is wrong goes on behind its message */
     VEC(size_t) sizes; /* compact size of each message, in order of opening */
     struct raw_spans *spans;
 };
@@ -38,22 +39,16 @@ struct field {
     const ProtobufCFieldDescriptor *row; /* NULL: unknown */
 };
 
-static const char *type_name(const ProtobufCMessageDescriptor *t) { return t->short_name; }
+static const char behind_end[] = "a length exceeds the enclosing message",
+                  cut_off[] = "a number is cut off by the end of its message";
 
-static bool fail(struct scan *s, enum diag_code code, size_t at, const char *what) {
-    const char *in = type_name(s->frames[s->depth ? s->depth - 1 : 0].type), *root = type_name(s->frames[0].type);
-    if (code == E_ONNX)
-        diag(s->diags, DIAG_ERROR, code, "no ONNX %s, or a damaged one: byte %zu, in %s: %s",
-             !strcmp(root, "ModelProto") ? "model" : "value", at, in, what);
-    else diag(s->diags, DIAG_ERROR, code, "byte %zu, in %s: %s", at, in, what);
-    return false;
-}
+static const char *type_name(const ProtobufCMessageDescriptor *t) { return t->short_name; }
 
 /* Reads a varint that must end before `end`; returns NULL or what is wrong. */
 static const char *read_varint(const uint8_t *data, size_t *at, size_t end, uint64_t *v) {
     *v = 0;
     for (int shift = 0; shift < 70; shift += 7) {
-        if (*at >= end) return "a number is cut off by the end of its message";
+        if (*at >= end) return cut_off;
         uint8_t b = data[(*at)++];
         if (shift == 63 && b > 1) return "a number has more than 64 bits";
         *v |= (uint64_t)(b & 0x7f) << shift;
@@ -92,12 +87,12 @@ static const char *read_field(const struct scan *s, const struct frame *f, size_
     case WIRE_64:
     case WIRE_32:
         n = x->wire == WIRE_64 ? 8 : 4;
-        if (f->end - at < n) return "a number is cut off by the end of its message";
+        if (f->end - at < n) return cut_off;
         x->end = at + n;
         break;
     case WIRE_BYTES:
         if ((wrong = read_varint(s->data, &at, f->end, &n))) return wrong;
-        if (n > f->end - at) return "a length exceeds the enclosing message";
+        if (n > f->end - at) return behind_end;
         x->payload = at;
         x->end = at + n;
         break;
@@ -121,6 +116,35 @@ static unsigned wire_of(ProtobufCType t) {
     case PROTOBUF_C_TYPE_MESSAGE: return WIRE_BYTES;
     default: return WIRE_VARINT;
     }
+}
+
+/* Is it text from the beginning on? */
+static bool is_text(const uint8_t *p, size_t n) {
+    enum { LOOKED_AT = 64 };
+    bool text = n > 0;
+    for (size_t k = 0; k < n && k < LOOKED_AT; k++) text &= (p[k] >= ' ' && p[k] < 0x7f) || strchr("\t\r\n", p[k]);
+    return text;
+}
+/* Does the first byte begin a field of the message? */
+static bool begins_as(const ProtobufCMessageDescriptor *root, uint8_t first) {
+    const ProtobufCFieldDescriptor *row = protobuf_c_message_descriptor_get_field(root, first >> 3);
+    return row && wire_of(row->type) == (first & 7u);
+}
+/* What somebody sees who has given the file; the byte is for those who look into it. */
+static const char *headline(const struct scan *s) {
+    const struct frame *f = &s->frames[s->depth ? s->depth - 1 : 0];
+    size_t size = s->frames[0].end;
+    if (is_text(s->data, size)) return "is text, no";
+    if (!size || !begins_as(s->frames[0].type, *s->data)) return "is no";
+    return f->end == size && s->short_of ? "ends too early for an" : "is a damaged";
+}
+static bool fail(struct scan *s, enum diag_code code, size_t at, const char *what) {
+    const char *in = type_name(s->frames[s->depth ? s->depth - 1 : 0].type), *root = type_name(s->frames[0].type);
+    if (code == E_ONNX)
+        diag(s->diags, DIAG_ERROR, code, "the file %s ONNX %s (byte %zu, in %s: %s)", headline(s),
+             !strcmp(root, "ModelProto") ? "model" : "value", at, in, what);
+    else diag(s->diags, DIAG_ERROR, code, "byte %zu, in %s: %s", at, in, what);
+    return false;
 }
 
 /* Packed numbers fill their field exactly. */
@@ -192,6 +216,7 @@ static bool measure(struct scan *s, size_t size, const ProtobufCMessageDescripto
         struct field x;
         const char *wrong = read_field(s, f, at, &x);
         if (!wrong && x.row) wrong = check_field(s, f, &x);
+        s->short_of = wrong == behind_end || wrong == cut_off;
         if (wrong) return fail(s, E_ONNX, at, wrong);
         if (++s->fields > s->limits->fields) return fail(s, E_LIMIT, at, "too many fields");
         if (is_message(&x)) {

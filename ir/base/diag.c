@@ -148,7 +148,12 @@ const char *diag_quote(struct arena *a, const char *s) {
     return text_take(&t, a);
 }
 
-static void print_row(const struct diag *d, struct text *out, bool color) {
+const char *diag_remedy(const struct diags *d, const struct diag *row) {
+    bool wants = row->severity == DIAG_ERROR && !row->promoted && !d->ir_text;
+    const struct diag_row *code = wants ? diag_explain((int)row->code) : NULL;
+    return row->help ? row->help : code ? code->remedy : NULL;
+}
+static void print_row(const struct diag *d, const char *help, struct text *out, bool color) {
     static const char *const words[] = {[DIAG_ERROR] = "", [DIAG_WARNING] = "warning: ", [DIAG_NOTE] = "note: "};
     static const char *const colors[] = {
         [DIAG_ERROR] = "\x1b[31m", [DIAG_WARNING] = "\x1b[35m", [DIAG_NOTE] = "\x1b[36m"};
@@ -165,9 +170,9 @@ static void print_row(const struct diag *d, struct text *out, bool color) {
     add_all_escaped(out, d->message);
     if (color) text_add(out, "\x1b[0m");
     text_printf(out, d->promoted ? " [E%04d, -Werror]\n" : " [E%04d]\n", (int)d->code);
-    if (d->help) {
+    if (help) {
         text_add(out, "  help: ");
-        add_all_escaped(out, d->help);
+        add_all_escaped(out, help);
         text_char(out, '\n');
     }
 }
@@ -183,7 +188,10 @@ void diag_print(const struct diags *d, struct text *out, bool color) {
     for (int i = 0; i < d->remarks.v.n; i++) print_remark(d, &d->remarks.v.v[i], out, color);
     int errors = d->errors, warnings = d->warnings;
     for (int i = 0; i < d->n; i++) {
-        print_row(&d->v[i], out, color);
+        const char *help = diag_remedy(d, &d->v[i]);
+        for (int k = 0; k < i && !d->v[i].help; k++)
+            if (diag_remedy(d, &d->v[k]) == help) help = NULL; /* it was said */
+        print_row(&d->v[i], help, out, color);
         errors -= d->v[i].severity == DIAG_ERROR;
         warnings -= d->v[i].severity == DIAG_WARNING;
     }

@@ -62,7 +62,10 @@ void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
 /* Does an error of this code mean a mistake of ours? */
 bool diag_is_ours(const struct diags *d, enum diag_code code);
-/* Text of all diagnostics. Control characters of model strings are shown as \n, \x1b ... */
+/* What to do: its own help; of an error without, what the table says for its code, but for texts of our own IRs, whose
+ * writers know. NULL: there is none. */
+const char *diag_remedy(const struct diags *d, const struct diag *row);
+/* Text of all diagnostics, a remedy of the table once. Control characters of model strings are shown as \n, \x1b ... */
 void diag_print(const struct diags *d, struct text *out, bool color);
 /* What a code means, for `explain`; NULL if there is none of that number. */
 struct diag_row {

@@ -20,7 +20,8 @@ CODE(E_WRITE, 103, "cannot write the output",
 CODE(E_ONNX, 201, "not a valid ONNX model",
      "The file is not an ONNX protobuf message, is truncated, nests too deeply, or declares sizes that its bytes do "
      "not have.",
-     "model.onnx: no ONNX model, or a damaged one: byte 0, in ModelProto: an unknown wire type",
+     "model.onnx: the file ends too early for an ONNX model (byte 12, in ModelProto: a length exceeds the enclosing "
+     "message)",
      "Fetch or export the file again. `onnx.checker.check_model` says more. What looks like a model of another kind, a "
      "pointer of Git LFS, an archive or a page of the web is called so.")
 CODE(E_GRAPH, 202, "the graph is not well formed",

@@ -287,7 +287,7 @@ Test(prescan, says_where) {
     put_message(&t, 7, &g);
     cr_assert_not(accepts(&onnx__model_proto__descriptor, t.s, t.n, &d));
     cr_assert_str_eq(d.v[0].message,
-                     "no ONNX model, or a damaged one: byte 9, in NodeProto: a field has the wrong wire type");
+                     "the file is a damaged ONNX model (byte 9, in NodeProto: a field has the wrong wire type)");
     cr_assert_eq(d.v[0].code, E_ONNX);
     text_free(&t);
 }
