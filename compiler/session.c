@@ -160,7 +160,7 @@ bool session_open(struct session *s, const struct options *o) {
     s->compile.import.contents = session_contents;
     s->compile.import.env = s->compile.env = s;
     if (o->limit_given) s->c->decisions.limited = true, s->c->decisions.limit = o->limit_given - 1;
-    if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
+    if (o->json && (o->dump_after.n || o->stop_after)) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native") && session_machine(s);
