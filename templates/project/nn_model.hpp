@@ -253,18 +253,25 @@ public:
         if (k < 0 || k >= s->model->inputs) throw error(NN_EARG, "the model has no such input");
         const gcc2nn_tensor_v1 &t = s->model->input[k];
         same_type<T>(t);
-        std::int64_t dims[GCC2NN_RANK] = {};
-        check(s->model->input_dims(k, s->symbols.data(), dims));
-        if (elements.size() != count(dims, t.rank))
-            throw error(NN_EARG, "\"" + std::string(t.name) + "\" is " + t.shape + ": " + std::to_string(count(dims, t.rank)) +
-                                     " elements, not " + std::to_string(elements.size()));
-        s->inputs[static_cast<std::size_t>(k)] = elements.data();
+        input_bytes(k, elements.data(), elements.size() * sizeof(T));
     }
     template <class C> void input(std::int32_t k, const C &elements) {
         input(k, span<const std::remove_cv_t<std::remove_pointer_t<decltype(std::data(elements))>>>(std::data(elements), std::size(elements)));
     }
     template <class C> void input(std::string_view name, const C &elements) {
         input(number(s->model->input, s->model->inputs, name, "input"), elements);
+    }
+    /* The same for elements of a type that is known at run time only. */
+    void input_bytes(std::int32_t k, const void *elements, std::size_t bytes) {
+        if (k < 0 || k >= s->model->inputs) throw error(NN_EARG, "the model has no such input");
+        const gcc2nn_tensor_v1 &t = s->model->input[k];
+        std::int64_t dims[GCC2NN_RANK] = {};
+        check(s->model->input_dims(k, s->symbols.data(), dims));
+        const std::size_t want = count(dims, t.rank) * static_cast<std::size_t>(t.element);
+        if (bytes != want)
+            throw error(NN_EARG, "\"" + std::string(t.name) + "\" is " + t.shape + ": " + std::to_string(want) + " bytes, not " +
+                                     std::to_string(bytes));
+        s->inputs[static_cast<std::size_t>(k)] = elements;
     }
     void run() {
         reserve();
@@ -289,6 +296,10 @@ public:
     }
     template <class T> span<const T> output(std::string_view name) const {
         return output<T>(number(s->model->output, s->model->outputs, name, "output"));
+    }
+    const void *output_bytes(std::int32_t k) const {
+        if (k < 0 || k >= s->model->outputs) throw error(NN_EARG, "the model has no such output");
+        return s->results[static_cast<std::size_t>(k)].data;
     }
     span<const std::int64_t> dims(std::int32_t k) const {
         if (k < 0 || k >= s->model->outputs) throw error(NN_EARG, "the model has no such output");
