@@ -205,6 +205,12 @@ expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand 
 void c_print_instr(struct fe *f, const struct stmt *s);
 const char *c_holding(struct fe *f, const char *body); /* the inside of a function, with what it holds */
 
+/* ---- c_foreign.c */
+expr c_foreign_place(struct fe *f, const struct stmt *s, int k); /* where operand k begins */
+void c_print_foreign(struct fe *f, const struct stmt *s);
+/* ", x, n": what its function is given. */
+const char *c_foreign_args(struct fe *f, const struct stmt *s);
+
 /* ---- c_regs.c */
 void c_find_registers(struct fe *f);
 /* Declares the variables of a register buffer. home: the block where it is alive. */

@@ -67,6 +67,10 @@ static void gather_block(struct gather *g, const struct block *b) {
             continue;
         }
         switch (s->kind) {
+        case S_FOREIGN:
+            for (int k = 0; k < s->u.foreign.nops; k++)
+                gather_offset(g, s->u.foreign.ops[k].buf, c_foreign_place(g->f, s, k));
+            break;
         case S_STORE:
             x_each_load(s->u.store.value, gather_load, g);
             gather_access(g, s->u.store.buf, s->u.store.idx);

@@ -382,6 +382,7 @@ static const char *condition(struct fe *f, expr e) { return c_text(f, e, false);
             [S_CHECK] = print_check,                                                                                   \
             [S_BARRIER] = barrier,                                                                                     \
             [S_SWAP] = print_swap,                                                                                     \
+            [S_FOREIGN] = c_print_foreign,                                                                             \
             [S_COMMENT] = c_print_comment                                                                              \
         }                                                                                                              \
     }

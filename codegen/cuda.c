@@ -35,6 +35,18 @@ static void launch(struct fe *f, const struct stmt *call) {
     c_line(f, "NN_LAUNCH(%s, %s, %s, stream%s);", emit_proc_name(f->c, q, f->o), grid, block, args);
     f->depth -= some != NULL;
 }
+/* The kernel is the user's: what launches it stands in the operator's own file. */
+static void launch_foreign(struct fe *f, const struct stmt *s) {
+    const char *sizes = "", *args = c_foreign_args(f, s);
+    for (int k = 0; k < s->u.foreign.ngrid; k++)
+        sizes = format(f->c, "%s%s%s", sizes, k ? ", " : "", c_text(f, s->u.foreign.grid[k], true));
+    c_put(f, "{");
+    f->depth++;
+    c_line(f, "const ptrdiff_t grid[] = {%s};", sizes);
+    c_line(f, "%s(stream, grid%s%s);", emit_foreign_name(f->c, s->u.foreign.fn, f->o), *args ? ", " : "", args);
+    f->depth--;
+    c_put(f, "}");
+}
 static void print_kernel(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     const char *name = emit_proc_name(c, p, o);
     const int64_t *t = p->launch->threads;
@@ -49,9 +61,13 @@ static void print_host(struct text *out, struct ctx *c, const struct proc *p, co
     f->p = p;
     f->out = &host;
     f->depth = 1;
-    names_add(&f->names, "stream");
+    names_add(&f->names, "stream"), names_add(&f->names, "grid");
     c_head(&head, f, p, c_linkage(c, emit_proc_name(c, p, o), o), "void *stream");
-    for (const struct stmt *s = p->body.first; s; s = s->next) launch(f, s);
+    for (int i = 0; i < p->params.n; i++) {
+        struct buf *b = p->params.v[i].buf;
+        c_add_ptr(f, b, map_get(&f->bufs, PKEY(b)), 0, NULL, NULL);
+    }
+    for (const struct stmt *s = p->body.first; s; s = s->next) (s->kind == S_FOREIGN ? launch_foreign : launch)(f, s);
     text_printf(out, "%s {\n", head.s);
     if (!p->body.first) text_add(out, "    (void)stream;\n");
     c_unused(out, f);

@@ -55,11 +55,12 @@ struct emit_uses *emit_uses_new(struct ctx *c);
 
 struct emit_options {
     const struct target *target;
-    const char *prefix;     /* before every name of a procedure; NULL: none */
-    bool c99_strict;        /* scalar C99 without any extension, whatever the target offers */
-    bool external;          /* procedures get external linkage (else `static`) */
-    bool no_schedule;       /* leaves the schedule out of the comment above a kernel */
-    struct emit_uses *uses; /* required */
+    const char *prefix;        /* before every name of a procedure; NULL: none */
+    const char *shared_prefix; /* before names that all variants of a program share; NULL: none */
+    bool c99_strict;           /* scalar C99 without any extension, whatever the target offers */
+    bool external;             /* procedures get external linkage (else `static`) */
+    bool no_schedule;          /* leaves the schedule out of the comment above a kernel */
+    struct emit_uses *uses;    /* required */
 };
 /* Prints procedure p as one C function, outlined loops and constant tables before it. Parameters in order:
  * buffers (`const float *restrict x`), sizes, `void *restrict ws` when scratch_bytes is not 0, `int *fault` when
@@ -69,6 +70,9 @@ void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const stru
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* The C name of p, unique in the program. */
 const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emit_options *o);
+/* What kernels call of an operator that is not ours. */
+struct foreign;
+const char *emit_foreign_name(struct ctx *c, const struct foreign *f, const struct emit_options *o);
 /* Bytes that `ws` must have (alignment 64), an index expression over the procedure's symbols; 0 when there is no `ws`.
  */
 expr scratch_bytes(struct ctx *c, const struct proc *p);

@@ -1,4 +1,5 @@
 /* NAME.h, what a user of the generated code reads: types, functions, sizes and metadata. See program.h. */
+#include "codegen/foreign_files.h"
 #include "codegen/program.h"
 #include "codegen/weights.h"
 #include <string.h>
@@ -234,6 +235,7 @@ void kernels_header(struct program *p, struct text *out) {
         emit_proc_head(out, p->c, p->m->procs.v[k], &p->emit);
         text_add(out, ";\n");
     }
+    foreign_declarations(p, out);
     text_add(out, p->device ? "#ifdef __cplusplus\n}\n#endif\n#endif\n" : "#endif\n");
 }
 void variants_header(struct program *p, struct text *out) {

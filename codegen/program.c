@@ -1,5 +1,6 @@
 /* Names and facts of a program, found once for all files that are written. See program.h. */
 #include "codegen/program.h"
+#include "codegen/foreign_files.h"
 #include "codegen/weights.h"
 #include "ir/base/checked.h"
 #include <string.h>
@@ -230,9 +231,10 @@ static struct program *variant_new(const struct module *m, const struct memory_p
     p->upper = program_capitals(c, p->name);
     p->own = o->nmore ? internf(c->names, "%s_%s", p->name, c_ident(c, target->name)) : p->name;
     p->device = target->emit == EMIT_CUDA;
-    if (!device_types(p)) return NULL;
+    if (!device_types(p) || !foreign_bodies_exist(p)) return NULL;
     p->emit = kernel_options(c, p->own, o);
     p->emit.target = target;
+    p->emit.shared_prefix = internf(c->names, "%s_", p->name);
     p->emit.uses = kernel_uses(m, p->own, &p->emit);
     name_symbols(p);
     if (!name_io(p) || !choose_weights(p)) return NULL;

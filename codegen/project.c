@@ -1,6 +1,7 @@
 /* The files of the build folder. See project.h; how it gets into its place: folder.h. */
 #include "codegen/project.h"
 #include "codegen/folder.h"
+#include "codegen/foreign_files.h"
 #include "codegen/prelude.h"
 #include "codegen/template.h"
 #include "codegen/weights.h"
@@ -55,6 +56,12 @@ static bool put_kernels(struct writer *q) {
     if (text) add_source(q, "nn_text.c");
     if (program_has_pool(q->p)) add_source(q, "nn_pool.c");
     return true;
+}
+static bool put_foreign_file(void *env, const char *name, struct text *t) {
+    struct writer *q = env;
+    q->w->cpp |= ends_with(name, ".cpp");
+    add_source(q, name);
+    return put_file(q, name, t);
 }
 static bool put_array(struct writer *q, int packed) {
     const char *name = format(q->c, "%s_weights.c", q->p->name);
@@ -235,7 +242,23 @@ static bool put_templates(struct writer *q) {
         "CMAKE_CFLAGS",
         words_joined(q->c, q->w->cflags, "", ";"),
         "LANGUAGES",
-        assembly ? "C ASM" : "C",
+        format(q->c, "C%s%s", assembly ? " ASM" : "", q->w->cpp ? " CXX" : ""),
+        "CXX_WORDS",
+        q->w->cpp ? format(q->c, "ifeq ($(origin CXX),default)\nCXX = %s\nendif\nCXXFLAGS ?= -O2\n", q->w->cxx) : "",
+        "CPP_RULE",
+        q->w->cpp ? format(q->c, "%%.o: %%.cpp\n\t$(CXX) $(CXXFLAGS) %s%s -I$(SRC) -c $< -o $@\n", q->w->cxxflags,
+                           board ? "" : " -fPIC")
+                  : "",
+        "MESON_LANGUAGES",
+        q->w->cpp ? "'c', 'cpp'" : "'c'",
+        "MESON_CPP_STD",
+        q->w->cpp ? ", 'cpp_std=c++17'" : "",
+        "MESON_CPP_ARGS",
+        q->w->cpp ? format(q->c, "\n  cpp_args: [%s],", words_joined(q->c, rest, "'", ", ")) : "",
+        "CMAKE_CPP",
+        q->w->cpp ? format(q->c, "target_compile_options(%s PRIVATE $<$<COMPILE_LANGUAGE:CXX>:%s>)\n", p->name,
+                           words_joined(q->c, q->w->cxxflags, "", ";"))
+                  : "",
         "LDFLAGS",
         *q->w->ldflags ? format(q->c, " %s", q->w->ldflags) : "",
         "BENCH",
@@ -276,7 +299,7 @@ static bool put_templates(struct writer *q) {
         "C_SOURCES",
         of_kind(q, ".cu", false),
         "LIBS",
-        program_has_pool(p) ? " -pthread" : "",
+        format(q->c, "%s%s", program_has_pool(p) ? " -pthread" : "", q->w->cpp ? " -lstdc++" : ""),
         "MESON_LIBS",
         program_has_pool(p) ? "[m, dependency('threads')]" : "m",
         "CMAKE_THREADS",
@@ -374,11 +397,15 @@ struct project *project_write(const struct module *m, const struct memory_plan *
     emit_cflags(&flags, &q->p->emit);
     q->w->cflags = format(q->c, "%s", flags.s);
     text_free(&flags);
+    const char *cc = o->target->cc;
+    q->w->cxx = cc && ends_with(cc, "gcc") ? format(q->c, "%.*sg++", (int)strlen(cc) - 3, cc) : "c++";
+    q->w->cxxflags = format(q->c, "-std=c++17%s", strchr(q->w->cflags, ' '));
     q->w->nvcc_flags = format(q->c, "-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
     if (put_weights(q) && (!o->allow || o->allow(o->allow_env, q->p)) && put_program(q) && put_kernels(q) &&
-        put_templates(q) && (!o->depfile || put_depfile(q)) && put_manifest(q) && !c->diags.errors)
+        foreign_files(q->p, put_foreign_file, q) && put_templates(q) && (!o->depfile || put_depfile(q)) &&
+        put_manifest(q) && !c->diags.errors)
         return folder_commit(&q->folder) ? q->w : NULL;
     folder_abandon(&q->folder);
     return NULL;

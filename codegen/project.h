@@ -11,9 +11,11 @@ struct project {
     VEC(const char *) sources;          /* .c, .cu and .S files of the library, without nn_rt.c */
     const char *info;                   /* the one of them that a program which does not ask for it does not contain */
     const char *cflags;                 /* language, contraction, target */
+    const char *cxx, *cxxflags;         /* for .cpp files, which only operators of the user's are */
     const char *nvcc_flags, *emu_flags; /* GPU: for .cu files, with nvcc and with a C++ compiler and the emulator */
     const char *ldflags;                /* of programs, beside the libraries */
     VEC(const char *) board;            /* .c files that every program needs on a bare machine */
+    bool cpp;                           /* some of the sources are .cpp: operators of the user's */
     bool weights_file;                  /* the weights are not part of the program: NAME_weights.bin */
     struct program *program;
 };

@@ -148,6 +148,8 @@ static const char **compile_words(struct building *b, const char *source, const 
     const char *ending = strrchr(source, '.');
     if (b->cu && (!strcmp(ending, ".cu") || !strcmp(ending, ".cpp")))
         return command_words(b->c, format(b->c, "%s %s", b->cu, b->flags), more);
+    if (!strcmp(ending, ".cpp"))
+        return command_words(b->c, format(b->c, "%s %s %s", b->w->cxx, b->w->cxxflags, b->flags), more);
     return command_words(b->c, format(b->c, "%s %s %s", b->cc, b->w->cflags, b->flags), more);
 }
 
@@ -189,10 +191,11 @@ static bool is_listed(const char *const *list, const char *source) {
 }
 static bool link_program(struct building *b, const char *const *sources, int nsources, const char *const *without,
                          const char *program) {
-    const char **objects = NEWN(&b->c->arena, const char *, nsources + 5);
+    const char **objects = NEWN(&b->c->arena, const char *, nsources + 6);
     int n = 0;
     for (int k = 0; k < nsources; k++)
         if (!is_listed(without, sources[k])) objects[n++] = object_of(b, sources[k]);
+    if (b->w->cpp) objects[n++] = "-lstdc++";
     objects[n] = program_has_pool(b->w->program) ? "-pthread" : "-lm";
     objects[n + 1] = "-lm", objects[n + 2] = "-o", objects[n + 3] = program;
     const char *command = b->cu ? format(b->c, "%s %s", b->link, b->flags)

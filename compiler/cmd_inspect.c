@@ -14,6 +14,7 @@ struct op_tally {
     const char *domain, *op;
     int count;
     bool supported;
+    const struct op *custom; /* the user has written it; else NULL */
 };
 struct summary {
     struct ctx *c;
@@ -45,7 +46,8 @@ static void count_node(void *env, struct node *n) {
         s->ops.v[at - 1].count++;
         return;
     }
-    PUSH(&s->c->arena, &s->ops, ((struct op_tally){n->domain, n->op_type, 1, n->op != NULL}));
+    PUSH(&s->c->arena, &s->ops,
+         ((struct op_tally){n->domain, n->op_type, 1, n->op != NULL, n->op && n->op->foreign ? n->op : NULL}));
     map_put(&s->op_number, PKEY(key), (void *)(intptr_t)s->ops.n);
 }
 
@@ -67,6 +69,10 @@ static const char *type_text(struct summary *s, const struct type *ty) {
 }
 
 /* ---- for people */
+static const char *state_text(struct summary *s, const struct op_tally *t) {
+    if (t->custom) return format(s->c, "   (custom: %s)", t->custom->spec);
+    return t->supported ? "" : "   (not supported)";
+}
 static void print_values(struct summary *s, struct text *t, const char *title, struct value *const *v,
                          const char *const *names, int n) {
     for (int i = 0; i < n; i++)
@@ -95,7 +101,7 @@ static void print_summary(struct summary *s) {
     text_printf(&t, "%-11s %d\n", "nodes", s->nodes);
     for (int i = 0; i < s->ops.n; i++)
         text_printf(&t, "%-11s %6d %s%s\n", i ? "" : "operators", s->ops.v[i].count, full_name(s, &s->ops.v[i]),
-                    s->ops.v[i].supported ? "" : "   (not supported)");
+                    state_text(s, &s->ops.v[i]));
     print_text(&t);
 }
 
@@ -138,9 +144,10 @@ static void print_summary_json(struct summary *s) {
     json_object_set_new(root, "operators", list = json_array());
     for (int i = 0; i < s->ops.n; i++) {
         const struct op_tally *t = &s->ops.v[i];
-        json_array_append_new(list,
-                              json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(&s->c->arena, t->domain), "name",
-                                        json_name(&s->c->arena, t->op), "count", t->count, "supported", t->supported));
+        json_t *o = json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(&s->c->arena, t->domain), "name",
+                              json_name(&s->c->arena, t->op), "count", t->count, "supported", t->supported);
+        if (t->custom) json_object_set_new(o, "custom", json_name(&s->c->arena, t->custom->spec));
+        json_array_append_new(list, o);
     }
     print_json(root);
 }
@@ -151,7 +158,8 @@ int cmd_inspect(const struct options *o) {
     struct import_options import = options_import(o);
     import.keep_unknown = true;
     struct summary s = {.c = c, .constants = {.arena = &c->arena}, .op_number = {.arena = &c->arena}};
-    s.g = import_model(c, o->args.v[0], &import);
+    struct custom_options custom = options_custom(o);
+    s.g = !custom_ops(c, &custom) ? NULL : import_model(c, o->args.v[0], &import);
     if (s.g) {
         each_node(s.g->top, count_node, &s);
         for (int i = 0; i < s.g->top->results.n; i++) count_constant(&s, s.g->top->results.v[i]);

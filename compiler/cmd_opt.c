@@ -110,8 +110,11 @@ int cmd_opt(const struct options *o) {
     struct mapped_file f = {0};
     struct text out = {0};
     const char *path = o->args.v[0];
+    struct custom_options custom = options_custom(o);
     c->diags.file = path;
-    if (ends_with(path, ".gir") || ends_with(path, ".lir")) {
+    if (!custom_ops(c, &custom)) {
+        /* what is wrong is said */
+    } else if (ends_with(path, ".gir") || ends_with(path, ".lir")) {
         if (file_map(&c->diags, path, &f)) (ends_with(path, ".gir") ? opt_graph : opt_loops)(c, o, &f, &out);
     } else {
         diag(&c->diags, DIAG_ERROR, E_USAGE, "the file must end in .gir (graph) or .lir (loop IR)");

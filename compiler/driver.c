@@ -24,6 +24,7 @@ static void put_dump(const struct compilation *u, const char *pass, struct text 
     text_free(t);
 }
 static bool import_pass(struct compilation *u) {
+    if (!custom_ops(u->c, &u->o->custom)) return false;
     u->g = import_model(u->c, u->o->path, &u->o->import);
     if (u->g) u->g->keeps_operators = u->o->keep_operators;
     for (int k = 0; u->g && k < u->o->nrules_off; k++) PUSH(&u->c->arena, &u->g->rules_off, u->o->rules_off[k]);

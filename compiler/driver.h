@@ -2,6 +2,7 @@
  * (cmd_*.c) call it; it calls import, graph passes, lowering and the planner. */
 #ifndef NN_COMPILER_DRIVER_H
 #define NN_COMPILER_DRIVER_H
+#include "compiler/custom/custom.h"
 #include "compiler/import/onnx.h"
 #include "ir/graph/graph.h"
 #include "ir/loop/loop.h"
@@ -13,6 +14,7 @@
 
 struct compile_options {
     const char *path;             /* .onnx, .gir or .lir */
+    struct custom_options custom; /* operators of the user's */
     struct import_options import; /* dims, shapes */
     const struct target *target;  /* NULL: c99 */
     bool no_fuse, no_schedule;    /* one kernel per node; kernels as plain loops */

@@ -1,6 +1,7 @@
 /* The command line: table of options, parser, help. See options.h. */
 #include "compiler/options.h"
 #include "compiler/metric.h"
+#include "compiler/foreign_run.h"
 #include "compiler/referee.h"
 #include "ir/base/nearest.h"
 #include "ir/graph/op.h"
@@ -377,6 +378,8 @@ static bool parse_drop(struct options *o, const char *value, struct text *proble
     return true;
 }
 SETTER(set_dataset, dataset, false)
+LIST(add_op, ops)
+LIST(add_op_path, op_paths)
 SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
@@ -605,6 +608,12 @@ const struct option_row option_rows[] = {
      "make only the first N of the decisions that tell the program from the plainest one, as `gcc2nn bisect` counts "
      "them",
      CMD_COMPILE | (CMD_PROGRAM & ~CMD_BISECT), parse_limit, NULL, ONCE},
+    {"op", 0, "DOMAIN:NAME=FILE[:FUNCTION]",
+     "an operator of your own: a function of a .c, .cpp or .cu file (docs/custom-operators.md); one for a CPU and one "
+     "for a GPU may be given",
+     CMD_MODEL | CMD_OPT, add_op, NULL, REPEATS},
+    {"op-path", 0, "DIR", "a folder of such files; the comments of their functions say which operators they are",
+     CMD_MODEL | CMD_OPT, add_op_path, NULL, REPEATS},
     {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
      CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},
@@ -873,6 +882,11 @@ struct import_options options_import(const struct options *o) {
                                    .nranks = o->ranks.n,
                                    .signature = o->signature,
                                    .keep_inputs = o->keep_inputs};
+}
+
+struct custom_options options_custom(const struct options *o) {
+    return (struct custom_options){
+        .ops = o->ops.v, .nops = o->ops.n, .paths = o->op_paths.v, .npaths = o->op_paths.n, .load = foreign_load};
 }
 
 /* ---- help */

@@ -2,6 +2,7 @@
 #ifndef NN_COMPILER_OPTIONS_H
 #define NN_COMPILER_OPTIONS_H
 #include "compiler/budget.h"
+#include "compiler/custom/custom.h"
 #include "compiler/import/onnx.h"
 #include "compiler/quantize/range.h"
 #include "ir/base/diag.h"
@@ -48,6 +49,7 @@ struct options {
     const char *machine;                     /* a file */
     VEC(const char *) inputs;                /* NAME=FILE */
     VEC(const char *) alone, precision_pins; /* of --no-fuse; NODE=TYPE */
+    VEC(const char *) ops, op_paths;
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool external_data, interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes,
         per_kernel, lower, replay, emit_c;
@@ -155,5 +157,6 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
 bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem);
 struct import_options options_import(const struct options *o);
 struct precision_wishes options_precision(const struct options *o);
+struct custom_options options_custom(const struct options *o);
 void options_diags(const struct options *o, struct diags *d); /* how to report, and what of warnings */
 #endif

@@ -56,6 +56,7 @@ static void print_diags_json(const struct diags *d) {
                               arena_printf(&a, "E%04d", (int)g->code), "message", json_name(&a, g->message));
         set_name(&a, o, "file", g->where);
         set_name(&a, o, "origin", g->origin);
+        set_name(&a, o, "excerpt", g->excerpt);
         set_name(&a, o, "help", diag_remedy(d, g));
         print_json_line(o);
     }

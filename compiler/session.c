@@ -18,6 +18,7 @@ static void take_options(struct session *s) {
     const struct options *o = s->o;
     s->compile = (struct compile_options){
         .path = o->args.v[0],
+        .custom = options_custom(o),
         .import = options_import(o),
         .no_fuse = o->no_fuse || o->each_node,
         .no_schedule = o->no_schedule,
@@ -377,7 +378,10 @@ bool session_interpret(struct session *s, struct tensor *const *inputs, struct t
         free(args[k].data);
     }
     if (!ok)
-        diag(&s->c->diags, DIAG_ERROR, r.status == EVAL_BAD ? E_VERIFY : E_FAULT, "%s",
-             *r.message ? r.message : "an output is too large");
+        diag(&s->c->diags, DIAG_ERROR,
+             r.status == EVAL_BAD       ? E_VERIFY
+             : r.status == EVAL_REFUSED ? E_CUSTOM
+                                        : E_FAULT,
+             "%s", *r.message ? r.message : "an output is too large");
     return ok;
 }

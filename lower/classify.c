@@ -98,7 +98,7 @@ static bool reads_nothing(void *env, expr e) {
     return e->op != X_LOAD;
 }
 static bool note_call(void *env, struct stmt *s) {
-    *(bool *)env |= s->kind == S_CALL;
+    *(bool *)env |= s->kind == S_CALL || s->kind == S_FOREIGN;
     return true;
 }
 static bool run_definition(struct probes *q, struct node *n, struct node_class *r) {

@@ -72,7 +72,7 @@ static bool rename_targets(void *env, struct stmt *s) {
     return true;
 }
 static bool is_kernel_stmt(const struct stmt *s) {
-    return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE;
+    return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE || s->kind == S_FOREIGN;
 }
 
 /* Is b touched from the statement `from` on? */

@@ -299,6 +299,7 @@ static void walk_one(struct owner_walk *w, struct stmt *s) {
     case S_SIZE:
     case S_CHECK:
     case S_BIND:
+    case S_FOREIGN: /* stands in kernels */
     case S_BARRIER:
     case S_PREFETCH:
     case S_COMMENT: break;

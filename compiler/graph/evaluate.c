@@ -187,7 +187,7 @@ static bool replace_by_constants(struct evaluation *e) {
 }
 
 bool evaluate_node(struct graph *g, struct node *n, int64_t max_elements) {
-    if (!n->op || !n->op->define || n->op->flags & OP_RANDOM) return false;
+    if (!n->op || !n->op->define || n->op->flags & (OP_RANDOM | OP_FOREIGN)) return false;
     struct evaluation *e = NEW(&g->ctx->arena, struct evaluation);
     e->g = g;
     e->c = g->ctx;

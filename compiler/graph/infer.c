@@ -56,7 +56,7 @@ static int64_t most_elements(const struct node *n) {
 
 /* True when n became constants and is gone. */
 static bool fold(struct graph *g, struct node *n) {
-    if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_DEQUANTIZES)) return false;
+    if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_DEQUANTIZES | OP_FOREIGN)) return false;
     bool constants = inputs_are_constants(n);
     if (!constants && !region_is_settled(n->in)) return false; /* contents may follow from types that change */
     bool left = false;
@@ -286,7 +286,8 @@ struct folding {
 static void fold_rest(void *env, struct node *n) {
     struct folding *f = env;
     struct graph *g = f->g;
-    if (!n->op || !n->op->define || !inputs_are_constants(n) || n->op->flags & (OP_RANDOM | OP_EFFECT)) return;
+    if (!n->op || !n->op->define || !inputs_are_constants(n) || n->op->flags & (OP_RANDOM | OP_EFFECT | OP_FOREIGN))
+        return;
     trace_because(g, NULL, "its results are known");
     bool has_sizes = n->syms.n > 0;
     if (evaluate_node(g, n, most_elements(n))) f->sizes_known |= has_sizes;

@@ -107,7 +107,9 @@ static const char *node_origin(struct importer *m, const struct scope *s, const 
     const char *outer = owner ? owner->origin : s->frame ? s->frame->origin : NULL;
     if (node_is(owner, "If")) /* it has two bodies */
         outer = internf(m->c->names, "%s %s", outer, node_region(owner, "else_branch") == s->region ? "else" : "then");
-    return origin_text(m->c, outer, number, onnx_text(p->name), onnx_text(p->op_type));
+    const char *op = onnx_text(p->op_type);
+    const struct op *row = op_of_model(m->c, onnx_domain(m, onnx_text(p->domain)), op);
+    return origin_text(m->c, outer, number, onnx_text(p->name), op_shown(row, op));
 }
 
 static bool count_node(struct importer *m) {

@@ -48,7 +48,7 @@ static bool upgrade_by_row(struct node *n) {
         trace_because(n->in->graph, NULL, "what the newest form of the operator says stands in its place");
         u->fn(n);
         if (!n->in) return false; /* replaced by others, of the newest version */
-        n->op = op_find(n->domain, n->op_type);
+        n->op = op_of_model(n->in->graph->ctx, n->domain, n->op_type);
         if (n->op != row) return n->op != NULL;
     }
     return false;

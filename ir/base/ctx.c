@@ -7,7 +7,7 @@
 struct ctx *ctx_new(void) {
     struct ctx *c = memory_zeroed(1, sizeof *c);
     c->names = interner_new(&c->arena);
-    c->diags.arena = &c->arena;
+    c->diags.arena = c->foreigns.arena = &c->arena;
     c->exprs = expr_table_new(c);
     return c;
 }

@@ -4,11 +4,13 @@
 #include "ir/base/arena.h"
 #include "ir/base/decide.h"
 #include "ir/base/diag.h"
+#include "ir/base/map.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
 
 struct expr_table;
 struct module;
+struct op;
 struct ctx {
     struct arena arena;
     struct interner *names;
@@ -16,9 +18,11 @@ struct ctx {
     struct decisions decisions;
     struct expr_table *exprs; /* hash-consing (expr.c) */
     struct module *math;      /* the functions of templates/kernels/math.lir, parsed on first use (ir/define/run.c) */
-    int64_t folded, folded_bytes; /* statements executed and bytes made by constant folding (graph/evaluate.c) */
-    VEC(const char *) files_read; /* by import: the model and its external data */
-    int next_id;                  /* variables, buffers, symbols: ids in order of creation */
+    int64_t folded, folded_bytes;   /* statements executed and bytes made by constant folding (graph/evaluate.c) */
+    VEC(const char *) files_read;   /* by import: the model and its external data */
+    VEC(const struct op *) own_ops; /* operators that the user has given, besides those of the registry */
+    struct map foreigns;            /* name -> struct foreign: instances of those (lower/ops/foreign.c) */
+    int next_id;                    /* variables, buffers, symbols: ids in order of creation */
 };
 struct ctx *ctx_new(void);
 void ctx_free(struct ctx *c);

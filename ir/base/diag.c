@@ -100,6 +100,22 @@ void diag_help(struct diags *d, const char *fmt, ...) {
     d->v[d->n - 1].help = text_take(&t, d->arena);
 }
 
+/* Tabs are blanks, so that the mark stands where it belongs; of long lines the part around it is shown. */
+void diag_excerpt(struct diags *d, int line, const char *text, size_t n, int column, int width) {
+    enum { MOST = 100 };
+    if (!d->n || d->dropped || column < 1) return;
+    size_t at = (size_t)column - 1, from = at > MOST - 20 ? at - (MOST - 20) : 0;
+    if (at > n) return;
+    struct text t = {0};
+    text_printf(&t, "%5d | ", line);
+    for (size_t k = from; k < n && k < from + MOST; k++) text_char(&t, text[k] == '\t' ? ' ' : text[k]);
+    text_add(&t, "\n      | ");
+    for (size_t k = from; k < at; k++) text_char(&t, ' ');
+    text_char(&t, '^');
+    for (int k = 1; k < width && at + (size_t)k < n && at + (size_t)k < from + MOST; k++) text_char(&t, '~');
+    d->v[d->n - 1].excerpt = text_take(&t, d->arena);
+}
+
 /* Length of the well-formed UTF-8 sequence at s (2 to 4 bytes), or 0; C1 controls and bidirectional overrides, with
  * which a model's name could rewrite the line it stands in, count as not well formed. */
 static int printable_sequence(const unsigned char *s) {
@@ -170,6 +186,12 @@ static void print_row(const struct diag *d, const char *help, struct text *out, 
     add_all_escaped(out, d->message);
     if (color) text_add(out, "\x1b[0m");
     text_printf(out, d->promoted ? " [E%04d, -Werror]\n" : " [E%04d]\n", (int)d->code);
+    for (const char *s = d->excerpt; s && *s;) { /* line by line: the rest is escaped */
+        size_t n = strcspn(s, "\n");
+        for (const char *end = s + n; s < end;) s += add_escaped(out, s);
+        text_char(out, '\n');
+        s += *s == '\n';
+    }
     if (help) {
         text_add(out, "  help: ");
         add_all_escaped(out, help);

@@ -35,6 +35,7 @@ struct diag {
     const char *where;          /* file, or file:line for text forms; may be NULL */
     const char *origin;         /* `node 17 "conv1" (Conv), input 1 "W"`, already escaped for a terminal; may be NULL */
     const char *message, *help; /* help may be NULL */
+    const char *excerpt;        /* a line of the file, and under it a mark; or NULL */
 };
 struct diags {
     struct arena *arena;
@@ -60,6 +61,9 @@ void diag_node(struct diags *d, enum severity s, enum diag_code code, const char
 void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
              const char *fmt, ...) NN_PRINTF(6, 7);
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
+/* Of the newest: the n bytes of a line of text, with a mark under `width` of them from `column` on (from 1), as
+ * compilers show it. */
+void diag_excerpt(struct diags *d, int line, const char *text, size_t n, int column, int width);
 /* Does an error of this code mean a mistake of ours? */
 bool diag_is_ours(const struct diags *d, enum diag_code code);
 /* What to do: its own help; of an error without, what the table says for its code, but for texts of our own IRs, whose

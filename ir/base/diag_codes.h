@@ -67,6 +67,11 @@ CODE(E_SAY, 307, "ONNX cannot say it",
      "model.onnx: node 4 \"norm\" (GroupNormalization): ONNX has no operator for what stands here: GroupNormalization "
      "of the compiler's own",
      "Write the model as it is after an earlier pass (--stop-after=import), or for a newer opset (--opset).")
+CODE(E_CUSTOM, 310, "a custom operator cannot be used",
+     "A function that was given with --op or --op-path is not one that can be an operator: its signature, its comment, "
+     "or its C is not what docs/custom-operators.md says.",
+     "scale.c:4:31: parameter \"s\" is struct state *: an operator takes pointers to numbers, and numbers",
+     "The message shows the place; docs/custom-operators.md has an example of each kind.")
 CODE(E_SIZE, 401, "size out of range",
      "A dimension, element count or byte size is negative or exceeds what can be addressed.",
      "model.onnx: node 2 (Slice): the result would have a negative dimension (axis 1)",

@@ -143,6 +143,15 @@ void call_kernel(const char *name, enum dtype type, const T *bufs, int nbufs, co
 /* That text, as a procedure of m; types: those of its first n buffers. */
 struct proc *kernel_of_text(struct ctx *c, struct module *m, const char *name, enum dtype type, const enum dtype *types,
                             int n);
+/* A function that is not ours, on whole tensors, or with `each` on the slices at those leading indices: for all of
+ * them, in any order. ops and numbers as its parameters say; grid: six sizes for its GPU body, or NULL. */
+struct foreign;
+struct foreign_slice {
+    T t;
+    bool each; /* else it gets all of t */
+};
+void call_foreign(struct foreign *f, const struct foreign_slice *ops, int nops, const E *numbers, int nnumbers, X each,
+                  const E *grid);
 /* A size that a kernel computed: element k of integer tensor t, as a new produced symbol in lo..hi. */
 E size_from(const char *name, T t, int k, E lo, E hi);
 /* Must hold: folds to nothing when proved; a diagnostic when refuted; else a run-time check. The diagnostic ends with

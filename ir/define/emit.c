@@ -1,6 +1,7 @@
 /* The definition builder, writing side: stages, sizes, kernel calls, checks; and the nodes of expansions. */
 #include "ir/base/embed.h"
 #include "ir/define/impl.h"
+#include "ir/loop/foreign.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,34 @@ void call_kernel(const char *name, enum dtype t, const T *bufs, int nbufs, const
         const struct sym *y = s->u.call.callee->syms.v[k];
         expr a = s->u.call.args[k] = x_toidx(d->c, args[k]);
         require(and_(le(idx(y->lo), a), le(a, idx(y->hi))), "a product of sizes is too large");
+    }
+    def_append(s);
+}
+void call_foreign(struct foreign *f, const struct foreign_slice *ops, int nops, const E *numbers, int nnumbers, X each,
+                  const E *grid) {
+    struct ctx *c = DEF_CTX;
+    for (int k = 0; k < nops; k++)
+        if (!ops[k].t) return;
+    struct stmt *s = s_new(c, S_FOREIGN);
+    s->u.foreign.fn = f;
+    s->u.foreign.nops = nops, s->u.foreign.ops = NEWN(&c->arena, struct foreign_operand, nops + 1);
+    s->u.foreign.idx = NEWN(&c->arena, expr, nops * each.n + 1);
+    for (int k = 0; k < nops; k++) {
+        s->u.foreign.ops[k] = (struct foreign_operand){ops[k].t->buf, s->u.foreign.nidx, ops[k].each ? each.n : 0};
+        for (int i = 0; ops[k].each && i < each.n; i++) s->u.foreign.idx[s->u.foreign.nidx++] = each.v[i];
+    }
+    s->u.foreign.nargs = nnumbers, s->u.foreign.args = NEWN(&c->arena, expr, nnumbers + 1);
+    for (int k = 0; k < nnumbers; k++)
+        s->u.foreign.args[k] = dtype_is_float(numbers[k]->type) ? numbers[k] : x_toidx(c, numbers[k]);
+    if (grid) {
+        s->u.foreign.ngrid = 6, s->u.foreign.grid = NEWN(&c->arena, expr, 6);
+        for (int k = 0; k < 6; k++) s->u.foreign.grid[k] = x_toidx(c, grid[k]);
+    }
+    for (int k = each.n; k--;) {
+        struct stmt *loop = s_for(c, each.v[k]->u.var, LK_SERIAL);
+        loop->u.loop.independent = true;
+        block_append(&loop->u.loop.body, s);
+        s = loop;
     }
     def_append(s);
 }

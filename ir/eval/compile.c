@@ -384,6 +384,34 @@ static void compile_call(struct comp *c, struct stmt *s) {
     emit(c, (struct ins){.op = V_CALL, .imm = c->u->calls.n - 1});
 }
 
+/* Each operand from its slice on: indices that the statement leaves out are 0, and need no check. */
+static void compile_foreign(struct comp *c, const struct stmt *s) {
+    enum { MOST_DIMS = 64 };
+    struct ctx *ctx = c->run->m->ctx;
+    int nops = s->u.foreign.nops;
+    struct foreign_info k = {.fn = s->u.foreign.fn};
+    expr idx[MOST_DIMS];
+    c->u->refused = !k.fn->run && !(s->u.foreign.fn->load && s->u.foreign.fn->load(ctx, s->u.foreign.fn));
+    if (c->u->refused)
+        comp_fail(c, "%s cannot be interpreted: %s", k.fn->op, k.fn->why_not ? k.fn->why_not : "it has no C");
+    k.slots = NEWN(c->arena, int, nops + 1), k.base = NEWN(c->arena, int, nops + 1);
+    k.var = NEWN(c->arena, int, nops + 1), k.from = NEWN(c->arena, int, nops + 1);
+    k.coef = NEWN(c->arena, int64_t, nops + 1), k.regs = NEWN(c->arena, int, s->u.foreign.nargs + 1);
+    for (int j = 0; j < nops; j++) {
+        const struct foreign_operand *o = &s->u.foreign.ops[j];
+        int slot = k.slots[j] = slot_for(c, o->buf), nd = o->buf->nd;
+        if (nd > MOST_DIMS || o->n > nd) comp_fail(c, "%s has %d dims", o->buf->name, nd);
+        if (c->u->slots.v[slot].konst && foreign_param(k.fn, false, j)->use == FOREIGN_WRITTEN)
+            comp_fail(c, "%s writes constant %s", k.fn->op, o->buf->name);
+        for (int d = 0; d < nd; d++) idx[d] = d < o->n ? s->u.foreign.idx[o->first + d] : x_int(ctx, 0);
+        struct access a = access_to(c, slot, idx, nd, ~UINT64_C(0) << o->n);
+        k.base[j] = a.base, k.var[j] = a.var, k.coef[j] = a.coef, k.from[j] = o->n;
+    }
+    for (int j = 0; j < s->u.foreign.nargs; j++) k.regs[j] = expr_reg(c, s->u.foreign.args[j]);
+    PUSH(c->arena, &c->u->foreigns, k);
+    emit(c, (struct ins){.op = V_FOREIGN, .imm = c->u->foreigns.n - 1});
+}
+
 /* With the two sides of a comparison of sizes, for the message. */
 static void compile_check(struct comp *c, expr cond) {
     bool sides = (cond->op == X_EQ || cond->op == X_LT || cond->op == X_LE) && cond->arg[0]->type == IDX;
@@ -495,6 +523,7 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
                              .c = slot_for(c, s->u.swap.b),
                              .imm = site(c, s->u.swap.a, 0)});
         break;
+    case S_FOREIGN: compile_foreign(c, s); break;
     case S_BIND: /* results have memory from the beginning here */
     case S_BARRIER:
     case S_COMMENT: break;

@@ -81,7 +81,7 @@ static bool give_symbols(struct run *r, struct frame *f, struct values *t) {
 static bool convert_layout(struct run *r, const struct buf *b, const struct proc *p, struct values *t,
                            struct cells *physical, struct cells *logical, bool to_physical) {
     struct unit *u = unit_for_layout(r, b, p, to_physical);
-    if (u->bad) return run_fault(r, EVAL_BAD, "%s", u->message);
+    if (u->bad) return run_fault(r, u->refused ? EVAL_REFUSED : EVAL_BAD, "%s", u->message);
     struct frame *f = frame_new(r, u);
     if (!f) return false;
     rbuf_set(&f->b[0], physical);
@@ -257,7 +257,7 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
 static bool run_all(struct run *r, struct proc *p, struct eval_arg *args, const int64_t *syms, struct cells **cells) {
     struct values t = {0};
     struct unit *u = unit_for(r, p);
-    if (u->bad) return run_fault(r, EVAL_BAD, "%s", u->message);
+    if (u->bad) return run_fault(r, u->refused ? EVAL_REFUSED : EVAL_BAD, "%s", u->message);
     if (!bind_symbols(r, p, args, syms, &t)) return false;
     for (int k = 0; k < p->params.n; k++)
         if (!u->slots.v[k].late && !bind_arg(r, p, k, &args[k], &t, &cells[k])) return false;

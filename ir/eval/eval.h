@@ -19,7 +19,8 @@ struct eval_arg {
     int64_t dims[32];
     int nd;
 };
-enum eval_status { EVAL_OK, EVAL_FAULT, EVAL_FUEL, EVAL_MEMORY, EVAL_BAD };
+/* BAD: the module is wrong. REFUSED: it is right, but calls what cannot be run here (struct foreign). */
+enum eval_status { EVAL_OK, EVAL_FAULT, EVAL_FUEL, EVAL_MEMORY, EVAL_BAD, EVAL_REFUSED };
 struct eval_result {
     enum eval_status status;
     int64_t executed; /* statements */

@@ -12,6 +12,7 @@
 #define NN_IR_LOOP_EVAL_INT_H
 #include "ir/base/vec.h"
 #include "ir/eval/eval.h"
+#include "ir/loop/foreign.h"
 #include <setjmp.h>
 
 /* All members alias in the low bits (little endian): bitcasts are plain moves. */
@@ -78,6 +79,7 @@ union reg {
     O(SIZE)                     /* R[a] in R[b] .. R[c]; imm: site */ \
     O(CHECK)                    /* R[a] == 0: fault of site imm */ \
     O(CALL)                     /* call imm */ \
+    O(FOREIGN)                  /* function imm of the unit's */ \
     O(PREFETCH)                 /* buffer b, cell R[a] */
 // clang-format on
 
@@ -108,6 +110,12 @@ struct call_info {
     int nbufs, nargs;
     int *slots, *regs;
 };
+struct foreign_info {
+    const struct foreign *fn;
+    int *slots, *base, *var, *from; /* of each operand: cell R[base] + R[var] * coef on, all cells of dims `from` on */
+    int64_t *coef;
+    int *regs; /* of its numbers */
+};
 /* A buffer of a procedure. Geometry that is constant is known at compile time. */
 struct slot {
     const struct buf *buf;
@@ -137,8 +145,9 @@ struct unit {
     VEC(int *) lists;
     VEC(struct site) sites;
     VEC(struct call_info) calls;
+    VEC(struct foreign_info) foreigns;
     VEC(struct strip *) strips;
-    bool bad;
+    bool bad, refused; /* EVAL_BAD, or EVAL_REFUSED: for the reason of the message */
     char message[256];
 };
 

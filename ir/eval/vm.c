@@ -341,7 +341,7 @@ static bool do_swap(struct run *r, struct frame *f, const struct ins *i) {
 
 static bool do_call(struct run *r, struct frame *f, const struct call_info *k) {
     struct unit *u = unit_for(r, k->callee);
-    if (u->bad) return run_fault(r, EVAL_BAD, "%s", u->message);
+    if (u->bad) return run_fault(r, u->refused ? EVAL_REFUSED : EVAL_BAD, "%s", u->message);
     if (r->depth >= 64) return run_fault(r, EVAL_BAD, "calls nest deeper than 64 at %s", k->callee->name);
     struct frame *g = frame_new(r, u);
     if (!g) return false;
@@ -366,6 +366,56 @@ static bool do_call(struct run *r, struct frame *f, const struct call_info *k) {
     for (int j = 0; j < k->nbufs; j++) rbuf_set(&f->b[k->slots[j]], f->b[k->slots[j]].cells);
     frame_free(r, g);
     return ok;
+}
+
+/* What is read must be defined, what is written is from now on. */
+static bool foreign_cells(struct run *r, struct frame *f, const struct foreign_info *k, int j, void **p) {
+    struct rbuf *b = &f->b[k->slots[j]];
+    const struct buf *decl = f->u->slots.v[k->slots[j]].buf;
+    int64_t o = f->r[k->base[j]].l + f->r[k->var[j]].l * k->coef[j];
+    int64_t n = count_cells(b->dim + k->from[j], decl->nd - k->from[j]);
+    bool written = foreign_param(k->fn, false, j)->use == FOREIGN_WRITTEN;
+    for (int64_t i = o; b->shadow && i < o + n; i++) {
+        if (b->shadow[i]) continue;
+        if (!written) return undefined_fault(r, f->u, f, k->slots[j], i);
+        b->shadow[i] = 1;
+        b->cells->undef--;
+    }
+    if (b->shadow && b->cells->undef == 0) b->shadow = NULL;
+    *p = b->data + o * dtype_bytes(decl->type);
+    return true;
+}
+static void foreign_number(union reg v, enum dtype t, void *to) {
+    union {
+        int8_t b;
+        int16_t s;
+        int32_t i;
+        int64_t l;
+        float f;
+        double d;
+    } u = {.l = v.l};
+    if (t == F32) u.f = v.f;
+    else if (t == F64) u.d = v.d;
+    else if (dtype_bytes(t) == 4) u.i = (int32_t)v.l;
+    else if (dtype_bytes(t) == 2) u.s = (int16_t)v.l;
+    else if (dtype_bytes(t) == 1) u.b = (int8_t)v.l;
+    memcpy(to, &u, sizeof u);
+}
+static bool do_foreign(struct run *r, struct frame *f, const struct foreign_info *k) {
+    enum { MOST = 128 };
+    void *args[MOST];
+    int64_t numbers[MOST];
+    if (k->fn->n > MOST) return run_fault(r, EVAL_BAD, "%s takes more than %d arguments", k->fn->op, MOST);
+    for (int i = 0, op = 0, number = 0; i < k->fn->n; i++) {
+        if (k->fn->params[i].use != FOREIGN_NUMBER) {
+            if (!foreign_cells(r, f, k, op++, &args[i])) return false;
+            continue;
+        }
+        foreign_number(f->r[k->regs[number]], k->fn->params[i].type, &numbers[number]);
+        args[i] = &numbers[number++];
+    }
+    k->fn->run(args);
+    return true;
 }
 
 static bool do_bind(struct run *r, struct frame *f, const struct ins *i) {
@@ -560,6 +610,9 @@ bool vm_run(struct run *r, struct frame *f) {
             break;
         case V_CALL:
             if (!do_call(r, f, &u->calls.v[i->imm])) return false;
+            break;
+        case V_FOREIGN:
+            if (!do_foreign(r, f, &u->foreigns.v[i->imm])) return false;
             break;
         case V_PREFETCH: trace_prefetch(r, f, i->b, R[i->a].l); break;
         case V_COUNT:

@@ -10,11 +10,11 @@
 #include <string.h>
 
 /* ---- names */
-static const char *const reserved[] = {"for",   "if",     "else",  "alloc",   "free",     "stage", "size",  "call",
-                                       "while", "check",  "instr", "barrier", "prefetch", "swap",  "view",  "let",
-                                       "step",  "launch", "const", "return",  "proc",     "fn",    "entry", "kernel",
-                                       "true",  "false",  "nan",   "inf",     "nan64",    "inf64", "and",   "or",
-                                       "in",    "out",    "inout", "poison",  "todo",     "bind",  NULL};
+static const char *const reserved[] = {"for",   "if",     "else",  "alloc",   "free",     "stage", "size",    "call",
+                                       "while", "check",  "instr", "barrier", "prefetch", "swap",  "view",    "let",
+                                       "step",  "launch", "const", "return",  "proc",     "fn",    "entry",   "kernel",
+                                       "true",  "false",  "nan",   "inf",     "nan64",    "inf64", "and",     "or",
+                                       "in",    "out",    "inout", "poison",  "todo",     "bind",  "foreign", NULL};
 bool is_plain_name(const char *s) {
     if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
     for (const char *p = s; *p; p++)

@@ -135,7 +135,7 @@ struct node *node_new(struct region *r, struct node *before, const char *domain,
     n->id = g->next_node++;
     n->domain = keep(g, domain);
     n->op_type = keep(g, op_type);
-    n->op = op_find(n->domain, n->op_type);
+    n->op = op_of_model(g->ctx, n->domain, n->op_type);
     n->version = opset_newest(n->domain);
     /* What a pass makes in place of a node is reported under that node */
     n->name = before ? before->name : "";

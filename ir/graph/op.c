@@ -42,6 +42,14 @@ const struct op *op_find(const char *domain, const char *name) {
     return found ? *found : NULL;
 }
 
+const struct op *op_of_model(const struct ctx *c, const char *domain, const char *name) {
+    for (int k = 0; k < c->own_ops.n; k++)
+        if (!strcmp(c->own_ops.v[k]->domain, domain) && !strcmp(c->own_ops.v[k]->name, name)) return c->own_ops.v[k];
+    return op_find(domain, name);
+}
+
+const char *op_shown(const struct op *op, const char *name) { return op && op->foreign ? op->as : name; }
+
 const struct op_attr *op_attr_named(const struct op *op, const char *name) {
     for (const struct op_attr *a = op ? op->attrs : NULL; a && a->name; a++)
         if (!strcmp(a->name, name)) return a;

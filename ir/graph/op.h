@@ -114,7 +114,8 @@ struct op_in_integers {
  * VIEW: the result has the cells of operand 0 in their order; only its dims differ.
  * BLENDS: every cell of the result is a sum, a product or a mean of few cells of the operands, or one of them.
  * QUANTIZES, DEQUANTIZES: floats to codes, codes to floats; operands 1 and 2 are scale and zero point, attributes axis
- * and block_size say what has one. Of constants DEQUANTIZES is computed after the passes that want to see it. */
+ * and block_size say what has one. Of constants DEQUANTIZES is computed after the passes that want to see it.
+ * FOREIGN: the user has written it; nothing runs it before the program does, so that it is not folded. */
 enum op_flags {
     OP_RANDOM = 1,
     OP_EFFECT = 2,
@@ -124,9 +125,11 @@ enum op_flags {
     OP_VIEW = 32,
     OP_QUANTIZES = 64,
     OP_DEQUANTIZES = 128,
-    OP_BLENDS = 256
+    OP_BLENDS = 256,
+    OP_FOREIGN = 512
 };
 
+struct foreign_op;
 struct op {
     const char *domain, *name;
     int since; /* the version of the canonical form */
@@ -136,14 +139,16 @@ struct op {
     void (*define)(void); /* exactly one of these three */
     void (*expand)(void);
     const struct op_control *control;
-    const char *as; /* for define and expand that serve several rows: what this one is called where it is known */
+    const char *as; /* for define and expand that serve several rows: what this one is called where it is known;
+                       FOREIGN: in messages */
     const struct op_upgrade *upgrades; /* upto 0 ends */
     /* Optional, the other way: brings a form of our own (A_OURS) into words of the newest version, by the node itself
      * and others around it. NULL, or why it cannot. */
     const char *(*standard)(struct node *n);
-    const char *spec; /* section, and every deliberate deviation */
-    int flags;        /* enum op_flags */
-    int until;        /* the last version that has it; 0: the newest does */
+    const char *spec;                 /* section, and every deliberate deviation */
+    int flags;                        /* enum op_flags */
+    int until;                        /* the last version that has it; 0: the newest does */
+    const struct foreign_op *foreign; /* FOREIGN: what its definition is (lower/ops/foreign.h) */
     struct op_axes axes;
     const struct op_in_integers *integers; /* optional */
     /* Optional. Does n only cut off floats below *lo and above *hi, which are known? */
@@ -166,6 +171,10 @@ bool op_is_quantized(const char *op_type);
 /* Registry: families are arrays ended by name NULL. */
 void op_register(const struct op *family);
 const struct op *op_find(const char *domain, const char *name); /* NULL if unknown */
+/* The row of a model's node: of those that the user has given (struct ctx), else of the registry. */
+const struct op *op_of_model(const struct ctx *c, const char *domain, const char *name);
+/* What messages and comments call it: its name, and of one that the user has given `custom DOMAIN:NAME`. */
+const char *op_shown(const struct op *op, const char *name);
 int op_count(void);
 const struct op *op_at(int k);        /* sorted by domain and name */
 enum { OPSET_NEWEST = 28 };           /* of ai.onnx */

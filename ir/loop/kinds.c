@@ -1,5 +1,6 @@
 /* The table of statement kinds (kinds.h), and what is read off it alone: blocks, expressions, variables, buffers. */
 #include "ir/loop/kinds.h"
+#include "ir/loop/foreign.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -14,6 +15,11 @@ static unsigned passed(const struct stmt *s, int k) {
     const struct proc *p = s->u.call.callee;
     enum param_dir dir = p && k < p->params.n ? p->params.v[k].dir : DIR_INOUT;
     return dir == DIR_IN ? BU_READ : dir == DIR_OUT ? BU_WRITTEN : BU_READ | BU_WRITTEN;
+}
+
+static unsigned given(const struct stmt *s, int k) {
+    const struct foreign_param *p = foreign_param(s->u.foreign.fn, false, k);
+    return !p ? BU_READ | BU_WRITTEN : p->use == FOREIGN_READ ? BU_READ : BU_WRITTEN;
 }
 
 #define AT(field) offsetof(struct stmt, u.field)
@@ -73,6 +79,15 @@ const struct stmt_row stmt_rows[S_KIND_COUNT] = {
                 .exprs = {ONE(view.off)},
                 .entry_only = true},
     [S_BIND] = {.word = "bind", .what = "a bind", .bufs = {ONE(alloc.buf)}, .entry_only = true},
+    [S_FOREIGN] = {.word = "foreign",
+                   .what = "a foreign function",
+                   .bufs = {{.at = AT(foreign.ops),
+                             .count = AT(foreign.nops),
+                             .stride = sizeof(struct foreign_operand),
+                             .member = offsetof(struct foreign_operand, buf),
+                             .more = given}},
+                   .exprs = {MANY(foreign.idx, foreign.nidx, expr), MANY(foreign.args, foreign.nargs, expr),
+                             MANY(foreign.grid, foreign.ngrid, expr)}},
     [S_COMMENT] = {.what = "a comment"},
 };
 

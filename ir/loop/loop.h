@@ -50,6 +50,7 @@ enum stmt_kind {
     S_SWAP,
     S_VIEW,
     S_BIND,
+    S_FOREIGN,
     S_COMMENT
 };
 enum { S_KIND_COUNT = S_COMMENT + 1 };
@@ -61,11 +62,18 @@ struct block {
 }; /* owner NULL: a procedure's body */
 
 struct instr_row; /* ir/loop/target.h */
+struct foreign;   /* ir/loop/foreign.h */
 struct proc;
 struct instr_operand {
     const char *hole;
     struct buf *buf;
     expr off;
+};
+/* A buffer that a function is given from cell idx[first], ..., idx[first + n - 1], 0, ..., 0 on: the slice of it that
+ * these leading indices say, or with n 0 all of it. */
+struct foreign_operand {
+    struct buf *buf;
+    int first, n;
 };
 struct stmt {
     enum stmt_kind kind;
@@ -137,7 +145,13 @@ struct stmt {
         struct {
             struct buf *buf, *of;
             expr off;
-        } view; /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
+        } view;  /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
+        struct { /* a function that is not ours; grid: blocks along x, y, z, then threads, of its GPU body, or none */
+            struct foreign *fn;
+            int nops, nidx, nargs, ngrid;
+            struct foreign_operand *ops;
+            expr *idx, *args, *grid; /* args: its numbers, integers of type IDX */
+        } foreign;
         struct {
             const char *text;
         } comment;
@@ -296,6 +310,8 @@ bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n
 /* Finds instruction rows by name for the parser; set by whoever has the rows. Unset, or NULL for a name: the statement
  * gets a row that has its name only. */
 extern const struct instr_row *(*nn_find_instr)(const char *name);
+/* The same for functions that are not ours: without one the statement gets a row of what it says itself. */
+extern _Thread_local struct foreign *(*nn_find_foreign)(const char *name);
 
 /* ---- rules (ir/verify/loop.c): records diagnostics; true if none. `after`: name of the pass or step, for the message.
  */

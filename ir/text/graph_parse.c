@@ -250,7 +250,7 @@ static void p_node(struct parser *p, struct region *r, struct map *scope, const 
     }
     p_attrs(p, n);
     if (p_accept(p, "@")) n->name = p_name(p);
-    n->origin = origin_text(p->c, NULL, p->nodes++, n->name, n->op_type);
+    n->origin = origin_text(p->c, NULL, p->nodes++, n->name, op_shown(n->op, n->op_type));
     p_bodies(p, n);
 }
 

@@ -1,12 +1,14 @@
 /* Statements in loop IR text: blocks, loops, stages, stores, calls. See loop_lex.h. */
 #include "ir/base/checked.h"
 #include "ir/expr/print.h"
+#include "ir/loop/foreign.h"
 #include "ir/loop/kinds.h"
 #include "ir/loop/target.h"
 #include "ir/text/loop_lex.h"
 #include <string.h>
 
 const struct instr_row *(*nn_find_instr)(const char *name);
+_Thread_local struct foreign *(*nn_find_foreign)(const char *name);
 
 static void parse_body(struct parser *p, struct block *b) {
     int indent = p->l.indent;
@@ -331,6 +333,66 @@ static struct stmt *parse_instr(struct parser *p) {
     parse_body(p, &s->u.instr.body);
     return s;
 }
+/* Of a function that nobody has: as the statement calls it, buffers first. */
+static struct foreign *blank_foreign(struct parser *p, const char *name, const struct stmt *s,
+                                     const enum param_dir *dirs) {
+    struct foreign *f = NEW(&p->c->arena, struct foreign);
+    int nops = s->u.foreign.nops, n = nops + s->u.foreign.nargs;
+    struct foreign_param *q = NEWN(&p->c->arena, struct foreign_param, n + 1);
+    for (int k = 0; k < nops; k++)
+        q[k] = (struct foreign_param){.name = s->u.foreign.ops[k].buf->name,
+                                      .use = dirs[k] == DIR_IN ? FOREIGN_READ : FOREIGN_WRITTEN,
+                                      .type = s->u.foreign.ops[k].buf->type};
+    for (int k = nops; k < n; k++) {
+        enum dtype t = (enum dtype)s->u.foreign.args[k - nops]->type;
+        q[k] = (struct foreign_param){
+            .name = internf(p->c->names, "n%d", k - nops), .use = FOREIGN_NUMBER, .type = t == IDX ? I64 : t};
+    }
+    *f = (struct foreign){.op = name, .name = name, .n = n, .params = q, .why_not = "its source was not given"};
+    return f;
+}
+static bool parse_foreign_operand(struct parser *p, struct stmt *s, enum param_dir *dir) {
+    struct foreign_operand *o = &s->u.foreign.ops[s->u.foreign.nops];
+    if (!parse_dir(p, dir) || !(o->buf = parse_buf(p))) return false;
+    o->first = s->u.foreign.nidx;
+    if (accept(p, "[") && (o->n = parse_indices(p, s->u.foreign.idx + o->first, MAX_RANK, NULL, NONE)) < 0)
+        return false;
+    s->u.foreign.nidx += o->n;
+    s->u.foreign.nops++;
+    return true;
+}
+static struct stmt *parse_foreign(struct parser *p) {
+    enum { MOST = 64 };
+    struct arena *a = &p->c->arena;
+    struct stmt *s = s_new(p->c, S_FOREIGN);
+    enum param_dir dirs[MOST];
+    const char *name = parse_name(p, "a function");
+    int n;
+    if (!name || !expect(p, "(")) return NULL;
+    s->u.foreign.ops = NEWN(a, struct foreign_operand, MOST);
+    s->u.foreign.idx = NEWN(a, expr, MOST * MAX_RANK);
+    s->u.foreign.args = NEWN(a, expr, MOST);
+    while (!at_punct(p, ")") && !at_punct(p, ";")) {
+        if (s->u.foreign.nops == MOST) return parse_error(p, p->l.number, "too many operands"), NULL;
+        if (s->u.foreign.nops && !expect(p, ",")) return NULL;
+        if (!parse_foreign_operand(p, s, &dirs[s->u.foreign.nops])) return NULL;
+    }
+    if (accept(p, ";")) do {
+            if (s->u.foreign.nargs == MOST) return parse_error(p, p->l.number, "too many numbers"), NULL;
+            if (!(s->u.foreign.args[s->u.foreign.nargs] = parse_sum(p))) return NULL;
+            s->u.foreign.nargs++;
+        } while (accept(p, ","));
+    if (!expect(p, ")")) return NULL;
+    if (accept_word(p, "grid")) {
+        s->u.foreign.grid = NEWN(a, expr, 6);
+        if (!expect(p, "[") || (n = parse_indices(p, s->u.foreign.grid, 6, NULL, NONE)) < 0) return NULL;
+        if (n != 6) return unexpected(p, "six sizes"), NULL;
+        s->u.foreign.ngrid = n;
+    }
+    s->u.foreign.fn = nn_find_foreign ? nn_find_foreign(name) : NULL;
+    if (!s->u.foreign.fn) s->u.foreign.fn = blank_foreign(p, name, s, dirs);
+    return s;
+}
 static struct stmt *parse_store(struct parser *p) {
     struct buf *b = parse_buf(p);
     expr idx[MAX_RANK];
@@ -383,6 +445,7 @@ static struct stmt *parse_rest(struct parser *p, enum stmt_kind kind) {
     case S_PREFETCH: return parse_prefetch(p);
     case S_SWAP: return parse_swap(p);
     case S_VIEW: return parse_alloc(p, true);
+    case S_FOREIGN: return parse_foreign(p);
     case S_COMMENT: break; /* a line that has no tokens */
     }
     return NULL;

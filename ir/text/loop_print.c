@@ -2,6 +2,7 @@
  * it depends on what a module is, not on ids, so printing what was parsed gives the same bytes again. */
 #include "ir/base/checked.h"
 #include "ir/expr/print.h"
+#include "ir/loop/foreign.h"
 #include "ir/loop/kinds.h"
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
@@ -326,6 +327,29 @@ static void print_instr(struct printer *p, const struct stmt *s) {
         print_at(p, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
     }
 }
+static void print_exprs(struct printer *p, const expr *e, int n, const char *first) {
+    for (int k = 0; k < n; k++) {
+        text_add(p->t, k ? ", " : first);
+        print_expr(p, e[k], P_COND);
+    }
+}
+static void print_foreign(struct printer *p, const struct stmt *s) {
+    const struct foreign *f = s->u.foreign.fn;
+    text_add(p->t, "foreign ");
+    print_name(p->t, f->name);
+    text_char(p->t, '(');
+    for (int k = 0; k < s->u.foreign.nops; k++) {
+        const struct foreign_operand *o = &s->u.foreign.ops[k];
+        const struct foreign_param *q = foreign_param(f, false, k);
+        text_printf(p->t, "%s%s ", k ? ", " : "", dir_name(q && q->use == FOREIGN_READ ? DIR_IN : DIR_OUT));
+        print_name(p->t, o->buf->name);
+        if (o->n) print_list(p, s->u.foreign.idx + o->first, o->n);
+    }
+    print_exprs(p, s->u.foreign.args, s->u.foreign.nargs, "; ");
+    text_char(p->t, ')');
+    print_exprs(p, s->u.foreign.grid, s->u.foreign.ngrid, " grid [");
+    if (s->u.foreign.ngrid) text_char(p->t, ']');
+}
 static void print_check(struct printer *p, const struct stmt *s) {
     text_add(p->t, "check ");
     print_expr(p, s->u.check.cond, P_COND);
@@ -407,6 +431,7 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
         text_add(t, ", ");
         print_name(t, s->u.swap.b->name);
         break;
+    case S_FOREIGN: print_foreign(p, s); break;
     case S_COMMENT: break; /* lines of its own */
     }
     text_char(t, '\n');

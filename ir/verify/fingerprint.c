@@ -44,6 +44,10 @@ static void add_rest(uint64_t *h, const struct stmt *s) {
     case S_CALL: add_head(h, s->u.call.callee); break;
     case S_CHECK: add_p(h, s->u.check.fault); break;
     case S_INSTR: add_p(h, s->u.instr.row); break;
+    case S_FOREIGN:
+        add_p(h, s->u.foreign.fn);
+        for (int k = 0; k < s->u.foreign.nops; k++) add(h, (uint64_t)s->u.foreign.ops[k].n);
+        break;
     case S_IF:
     case S_ALLOC:
     case S_FREE:

@@ -184,7 +184,8 @@ static bool check_regions_of(struct verifier *v, struct node *n) {
 static void check_links(struct verifier *v, const struct region *r, const struct node *n) {
     if (n->in != r || (n->prev ? n->prev->next : r->first) != n || (n->next ? n->next->prev : r->last) != n)
         refuse(v, E_VERIFY, n, "the list of nodes is broken");
-    if (n->op != op_find(n->domain, n->op_type)) refuse(v, E_VERIFY, n, "the node's row is not that of its operator");
+    if (n->op != op_of_model(v->g->ctx, n->domain, n->op_type))
+        refuse(v, E_VERIFY, n, "the node's row is not that of its operator");
 }
 
 static void check_node(struct verifier *v, struct region *r, struct node *n) {

@@ -2,6 +2,7 @@
  * stand in facts.c, what expressions may hold in expr.c, what iterations may do to each other in race.c. */
 #include "ir/base/checked.h"
 #include "ir/base/die.h"
+#include "ir/loop/foreign.h"
 #include "ir/loop/kinds.h"
 #include "ir/loop/target.h"
 #include "ir/loop/tile_nest.h"
@@ -361,6 +362,47 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
     verify_under(v, &s->u.instr.body, NULL, true, false);
     v->in_instr = was;
 }
+/* V12 */
+static void verify_foreign_operand(struct verifier *v, struct stmt *s, int k, const struct foreign_param *q) {
+    const struct foreign *f = s->u.foreign.fn;
+    const struct foreign_operand *o = &s->u.foreign.ops[k];
+    const expr *idx = s->u.foreign.idx + o->first;
+    struct buf *b = o->buf;
+    if (!use_buf(v, b)) return;
+    if (b->type != q->type)
+        refuse(v, "%s is %s, %s of %s is %s", b->name, dtype_name(b->type), q->name, f->op, dtype_name(q->type));
+    if (!buf_is_plain(b)) refuse(v, "%s, which %s is given, has a layout of its own", b->name, f->op);
+    if (b->scope == SC_REG) refuse(v, "%s, which %s is given, is in registers", b->name, f->op);
+    if (o->n > b->nd || o->first < 0 || o->first + o->n > s->u.foreign.nidx)
+        refuse(v, "%s has %d dims, but %d indices", b->name, b->nd, o->n);
+    for (int i = 0; i < o->n && i < b->nd; i++) {
+        check_typed(v, idx[i], IDX, "an index");
+        bool inside = idx[i]->type == IDX && facts_prove_le(&v->facts, x_int(v->c, 0), idx[i]) &&
+                      facts_prove_lt(&v->facts, idx[i], b->dims[i]);
+        if (!inside && !v->never) refuse(v, "index %d of %s may lie outside: %s", i + 1, b->name, show(v, idx[i]));
+    }
+    if (q->use == FOREIGN_READ) return;
+    check_stored(v, b);
+    for (int j = 0; j < s->u.foreign.nops; j++)
+        if (j != k && root_of(v, s->u.foreign.ops[j].buf) == root_of(v, b))
+            refuse(v, "%s, which %s writes, is given to it twice", b->name, f->op);
+}
+static void verify_foreign(struct verifier *v, struct stmt *s) {
+    const struct foreign *f = s->u.foreign.fn;
+    int nops = 0, nargs = 0;
+    for (int k = 0; k < f->n; k++) *(f->params[k].use == FOREIGN_NUMBER ? &nargs : &nops) += 1;
+    if (nops != s->u.foreign.nops || nargs != s->u.foreign.nargs) {
+        refuse(v, "%s takes %d buffers and %d numbers, not %d and %d", f->op, nops, nargs, s->u.foreign.nops,
+               s->u.foreign.nargs);
+        return;
+    }
+    for (int k = 0; k < nops; k++) verify_foreign_operand(v, s, k, foreign_param(f, false, k));
+    for (int k = 0; k < nargs; k++) {
+        enum dtype t = foreign_param(f, true, k)->type;
+        check_typed(v, s->u.foreign.args[k], dtype_is_int(t) ? IDX : t, "a number");
+    }
+    for (int k = 0; k < s->u.foreign.ngrid; k++) check_typed(v, s->u.foreign.grid[k], IDX, "a size of the grid");
+}
 static void verify_while(struct verifier *v, struct stmt *s) {
     forget_sizes(v, &s->u.loop_while.body);
     push_frame(v);
@@ -434,6 +476,7 @@ static void verify_stmt(struct verifier *v, struct stmt *s) {
     case S_SWAP: verify_swap(v, s); break;
     case S_VIEW: verify_view(v, s); break;
     case S_BIND: verify_bind(v, s); break;
+    case S_FOREIGN: verify_foreign(v, s); break;
     case S_BARRIER:
     case S_COMMENT: break;
     }

@@ -2,6 +2,7 @@
  * each other. Whether two of their accesses can meet is answered by ir/loop/dependence.c, from what the verifier knows
  * at both. */
 #include "ir/loop/dependence.h"
+#include "ir/loop/foreign.h"
 #include "ir/verify/loop_int.h"
 
 struct access {
@@ -65,6 +66,13 @@ static bool note_stmt(void *env, struct stmt *s) {
             const struct proc *q = s->u.call.callee;
             bool in = q && k < q->params.n && q->params.v[k].dir == DIR_IN;
             note(r, s->u.call.bufs[k], NULL, 0, !in, true, RED_NONE, s);
+        }
+        break;
+    case S_FOREIGN:
+        for (int k = 0; k < s->u.foreign.nops; k++) {
+            const struct foreign_operand *o = &s->u.foreign.ops[k];
+            bool written = foreign_param(s->u.foreign.fn, false, k)->use == FOREIGN_WRITTEN;
+            note(r, o->buf, s->u.foreign.idx + o->first, o->n, written, !o->n, RED_NONE, s);
         }
         break;
     default: break;

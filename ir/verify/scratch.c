@@ -61,6 +61,7 @@ static enum first first_in(struct stmt *s, const struct buf *b) {
     case S_SWAP:
     case S_VIEW:
     case S_BIND:
+    case S_FOREIGN:
     case S_COMMENT:
         for (int k = 0; stmt_buf(s, k, &n); k++)
             if (n.buf == b) return READ;

@@ -11,6 +11,7 @@ static bool shares(void *env, struct stmt *s) {
     case S_INSTR:
     case S_ALLOC:
     case S_PREFETCH:
+    case S_FOREIGN:
     case S_COMMENT: break;
     default: *what = "its iterations do more than loops and stores";
     }
@@ -23,7 +24,8 @@ struct outside {
 };
 static bool find_outside(void *env, struct stmt *s) {
     struct outside *q = env;
-    q->found |= s->kind == S_INSTR || (s->kind == S_STORE && !block_allocs(q->body, s->u.store.buf));
+    q->found |=
+        s->kind == S_INSTR || s->kind == S_FOREIGN || (s->kind == S_STORE && !block_allocs(q->body, s->u.store.buf));
     return !q->found;
 }
 const char *iterations_share(const struct proc *p, struct stmt *loop) {

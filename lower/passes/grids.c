@@ -31,13 +31,20 @@ static struct parts parts_of(struct ctx *c, const struct gpu *limits, const stru
     for (struct stmt *s = p->body.first; s; s = s->next, n++) {
         struct part q = {.from = n, .to = n + 1, .grid = true};
         struct block *body;
-        if (!cut || !grid_of(c, limits, s, &q.g, &body)) continue;
+        q.grid = cut && grid_of(c, limits, s, &q.g, &body);
+        if (!q.grid && !(s->kind == S_FOREIGN && s->u.foreign.ngrid)) continue;
         serial_part(c, &r, from, n);
         PUSH(&c->arena, &r.v, q);
         from = n + 1;
     }
     serial_part(c, &r, from, n);
     return r;
+}
+/* A function that is not ours is launched by itself: the host calls it. */
+static struct stmt *launched_foreign(const struct proc *p, const struct part *part) {
+    struct stmt *s = p->body.first;
+    for (int k = 0; k < part->from; k++) s = s->next;
+    return part->to == part->from + 1 && s->kind == S_FOREIGN && s->u.foreign.ngrid ? s : NULL;
 }
 /* What a warp does together, one thread does by loops. */
 static bool one_thread(void *env, struct stmt *s) {
@@ -93,6 +100,13 @@ static void cut(struct module *m, const struct gpu *limits, struct proc *p) {
     struct block calls = {0};
     const char *what = p->comment ? p->comment : p->name;
     for (int k = 0; k < parts.v.n; k++) {
+        struct stmt *foreign = launched_foreign(p, &parts.v.v[k]);
+        if (foreign) {
+            stmt_remove(foreign);
+            block_append(&calls, foreign);
+            for (int j = k + 1; j < parts.v.n; j++) parts.v.v[j].from--, parts.v.v[j].to--;
+            continue;
+        }
         const char *name =
             parts.v.n > 1 ? internf(c->names, "%s_part%d", p->name, k + 1) : internf(c->names, "%s_grid", p->name);
         struct proc *q = cut_out(c, p, &parts.v.v[k], name);
@@ -109,7 +123,7 @@ static void cut(struct module *m, const struct gpu *limits, struct proc *p) {
 /* Cut already, in a module that was read back from text. */
 static bool is_cut(const struct proc *p) {
     const struct stmt *s = p->body.first;
-    return p->launch || (s && s->kind == S_CALL && s->u.call.callee->launch);
+    return p->launch || (s && s->kind == S_FOREIGN) || (s && s->kind == S_CALL && s->u.call.callee->launch);
 }
 void pass_grids(struct module *m, const struct printing *o) {
     if (o->target->emit != EMIT_CUDA) return;

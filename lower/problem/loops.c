@@ -42,7 +42,8 @@ static void claim(struct turns *q, const struct buf *b, const expr *idx, int n) 
 static bool note_store(void *env, struct stmt *s) {
     struct turns *q = env;
     if (s->kind == S_ALLOC) put_own(q, s->u.alloc.buf, 0, NULL);
-    q->meet |= s->kind == S_CALL || s->kind == S_SIZE || s->kind == S_SWAP || s->kind == S_STAGE;
+    q->meet |=
+        s->kind == S_CALL || s->kind == S_SIZE || s->kind == S_SWAP || s->kind == S_STAGE || s->kind == S_FOREIGN;
     if (s->kind == S_STORE) claim(q, s->u.store.buf, s->u.store.idx, s->u.store.n);
     return true;
 }

@@ -43,6 +43,18 @@ static bool count_done(void *env, expr e) {
     return true;
 }
 static double work(struct sharing *q, const struct block *b);
+/* Nothing is known of what it does: that much with each cell that it is given. */
+static double foreign_work(struct sharing *q, const struct stmt *s) {
+    enum { FOR_EACH_CELL = 4 };
+    double cells = 0;
+    for (int k = 0; k < s->u.foreign.nops; k++) {
+        const struct foreign_operand *o = &s->u.foreign.ops[k];
+        double n = 1;
+        for (int d = o->n; d < o->buf->nd; d++) n *= (double)x_typical(q->c, o->buf->dims[d], OPEN_SIZE);
+        cells += n;
+    }
+    return FOR_EACH_CELL * cells;
+}
 static double work_of(struct sharing *q, const struct stmt *s) {
     struct done n = {1, 0};
     switch (s->kind) {
@@ -60,6 +72,7 @@ static double work_of(struct sharing *q, const struct stmt *s) {
         x_visit(s->u.store.value, count_done, &n);
         break;
     case S_CALL: return work(q, &s->u.call.callee->body);
+    case S_FOREIGN: return foreign_work(q, s);
     default: break;
     }
     double computed = n.operations / machine_multiply_add(q->m, F32)->starts,

@@ -26,6 +26,11 @@ static void copy_block(struct arena *a, const struct block *from, struct block *
         if (n->kind == S_STORE) KEEP(a, n->u.store.idx, n->u.store.n);
         if (n->kind == S_CALL) KEEP(a, n->u.call.args, n->u.call.nargs), KEEP(a, n->u.call.bufs, n->u.call.nbufs);
         if (n->kind == S_INSTR) KEEP(a, n->u.instr.holes, n->u.instr.n);
+        if (n->kind == S_FOREIGN) {
+            KEEP(a, n->u.foreign.ops, n->u.foreign.nops);
+            KEEP(a, n->u.foreign.idx, n->u.foreign.nidx), KEEP(a, n->u.foreign.args, n->u.foreign.nargs);
+            KEEP(a, n->u.foreign.grid, n->u.foreign.ngrid);
+        }
         stmt_blocks((struct stmt *)t, old);
         for (int k = 0, m = stmt_blocks(n, sub); k < m; k++) copy_block(a, old[k], sub[k], n);
     }

@@ -100,10 +100,28 @@ static struct stmt *not_at_once(struct step_run *s, struct block *b, enum loop_k
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
+        if (t->kind == S_FOREIGN && kind == LK_PARALLEL) continue; /* its operands say what it stores and reads */
         if (is_opaque(t) && t->kind != S_WHILE && !(t->kind == S_BARRIER && kind >= LK_BLOCK_X)) return t;
     }
     return NULL;
 }
+/* What functions that are not ours are given: the slices that their leading indices say. */
+static void foreign_accesses(struct step_run *s, struct block *b, struct accesses *out) {
+    struct stmts all = {0};
+    stmts_below(s, b, &all);
+    for (int k = 0; k < all.n; k++)
+        for (int j = 0; all.v[k]->kind == S_FOREIGN && j < all.v[k]->u.foreign.nops; j++) {
+            const struct foreign_operand *o = &all.v[k]->u.foreign.ops[j];
+            struct named_buf named;
+            stmt_buf(all.v[k], j, &named);
+            struct access a = {.store = (named.use & BU_WRITTEN) != 0,
+                               .buf = o->buf,
+                               .idx = all.v[k]->u.foreign.idx + o->first,
+                               .n = o->n};
+            PUSH(&s->tmp, out, a);
+        }
+}
+static int fewer(int a, int b) { return a < b ? a : b; }
 /* Of two iterations that may run at once, neither may store what the other stores or reads. */
 static bool no_race(struct step_run *s, struct stmt *loop, enum loop_kind kind) {
     struct block *b = &loop->u.loop.body;
@@ -116,12 +134,13 @@ static bool no_race(struct step_run *s, struct stmt *loop, enum loop_kind kind) 
     PUSH(&s->tmp, &moving, v);
     vars_below(s, b, &moving);
     accesses_of(s, b, &a);
+    foreign_accesses(s, b, &a);
     for (int k = 0; k < a.n; k++) {
         if (!a.v[k].store || block_allocs(b, a.v[k].buf)) continue;
         if (loop->u.loop.assumed && a.v[k].buf->scope == SC_PARAM) continue;
         for (int j = 0; j < a.n; j++) {
             if (a.v[j].buf != a.v[k].buf) continue;
-            struct meet m = step_meet(s, a.v[k].idx, a.v[j].idx, a.v[k].n, &moving);
+            struct meet m = step_meet(s, a.v[k].idx, a.v[j].idx, fewer(a.v[k].n, a.v[j].n), &moving);
             if (m.never || has_var(&m.fixed, v)) continue;
             return step_refuse(s,
                                "make a loop parallel that is an axis of the stored buffer; rfactor splits reductions",

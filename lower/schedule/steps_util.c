@@ -262,6 +262,7 @@ bool is_opaque(const struct stmt *t) {
     case S_BARRIER:
     case S_SWAP:
     case S_VIEW:
+    case S_FOREIGN:
     case S_BIND: return true;
     }
     return true;

@@ -1,0 +1,249 @@
+/* The comment of an operator's function: what its C does not say. Tags as Doxygen has them, each on a line of its own:
+ *
+ *   @op my.domain:Sparse           the operator, where --op does not say it
+ *   @param x [rows..., d] text     the dims of a pointer's tensor
+ *   @attr alpha = 0.5 text         a number that is an attribute of the node
+ *   @each rows                     the function is called for each index of that dim
+ *   @grid n, 1, 1                  blocks, and with @block threads of each, for a function of the GPU
+ *
+ * Dims are formulas over names; a name that has no value yet stands for the size that is found there. */
+#include "compiler/custom/source.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct source *s;
+    const char *text, *p, *end; /* the comment; where we are; the end of the line */
+    const char *line_begin;
+    struct source_place at; /* of line_begin */
+    bool failed;
+    int depth;
+};
+static struct source_place here(const struct reader *r, int width) {
+    return (struct source_place){r->at.line, r->at.column + (int)(r->p - r->line_begin), width};
+}
+static bool fail_here(struct reader *r, const char *what) {
+    if (!r->failed) source_error(r->s, here(r, 1), "%s", what);
+    r->failed = true;
+    return false;
+}
+static void blanks(struct reader *r) {
+    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t')) r->p++;
+}
+static bool accept(struct reader *r, const char *punct) {
+    size_t n = strlen(punct);
+    blanks(r);
+    if ((size_t)(r->end - r->p) < n || memcmp(r->p, punct, n) != 0) return false;
+    r->p += n;
+    return true;
+}
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static const char *word(struct reader *r) {
+    blanks(r);
+    const char *from = r->p;
+    if (r->p == r->end || !is_letter(*r->p)) return NULL;
+    while (r->p < r->end && (is_letter(*r->p) || is_digit(*r->p))) r->p++;
+    return internn(r->s->c->names, from, (size_t)(r->p - from));
+}
+
+/* ---- formulas */
+static const struct formula *sum(struct reader *r);
+static struct formula *formula_new(struct reader *r, enum formula_kind kind, enum xop op, const struct formula *a,
+                                   const struct formula *b) {
+    struct formula *f = NEW(&r->s->c->arena, struct formula);
+    *f = (struct formula){.kind = kind, .op = op, .type = IDX, .arg = {a, b}};
+    return f;
+}
+static const struct formula *call(struct reader *r, const char *name, struct source_place at) {
+    const struct formula *args[8];
+    int n = 0;
+    while (!accept(r, ")")) {
+        if (n == 8) return fail_here(r, "a function of more than 8 arguments"), NULL;
+        if (n && !accept(r, ",")) return fail_here(r, "`,` or `)` expected"), NULL;
+        if (!(args[n++] = sum(r))) return NULL;
+    }
+    bool min = !strcmp(name, "min"), max = !strcmp(name, "max");
+    if ((min || max) && n == 2) return formula_new(r, FORMULA_XOP, min ? X_MIN : X_MAX, args[0], args[1]);
+    const struct formula *f = r->s->function(r->s, name, args, n, at);
+    r->failed |= !f;
+    return f;
+}
+static const struct formula *atom(struct reader *r) {
+    blanks(r);
+    struct source_place at = here(r, 1);
+    if (r->depth > 60) return fail_here(r, "a formula that nests too deeply"), NULL;
+    if (accept(r, "(")) {
+        r->depth++;
+        const struct formula *f = sum(r);
+        r->depth--;
+        return f && !accept(r, ")") ? (fail_here(r, "`)` expected"), NULL) : f;
+    }
+    if (accept(r, "-")) {
+        r->depth++;
+        const struct formula *f = atom(r);
+        r->depth--;
+        return f ? formula_new(r, FORMULA_XOP, X_NEG, f, NULL) : NULL;
+    }
+    if (r->p < r->end && is_digit(*r->p)) {
+        int64_t v = 0;
+        for (; r->p < r->end && is_digit(*r->p); r->p++)
+            if (v > INT32_MAX) return fail_here(r, "a number that is too large"), NULL;
+            else v = 10 * v + (*r->p - '0');
+        struct formula *f = formula_new(r, FORMULA_NUMBER, X_POISON, NULL, NULL);
+        f->whole = v;
+        return f;
+    }
+    const char *name = word(r);
+    if (!name) return fail_here(r, "a size expected: a name, a number, or a formula of these"), NULL;
+    at.width = (int)strlen(name);
+    if (accept(r, "(")) return call(r, name, at);
+    struct formula *f = formula_new(r, FORMULA_NAME, X_POISON, NULL, NULL);
+    f->name = name;
+    return f;
+}
+static const struct formula *term(struct reader *r) {
+    const struct formula *f = atom(r), *b;
+    while (f) {
+        bool times = accept(r, "*"), by = !times && accept(r, "/"), rest = !times && !by && accept(r, "%");
+        if (!times && !by && !rest) break;
+        if (!(b = atom(r))) return NULL;
+        f = formula_new(r, times ? FORMULA_XOP : by ? FORMULA_DIV : FORMULA_REST, X_MUL, f, b);
+    }
+    return f;
+}
+static const struct formula *sum(struct reader *r) {
+    const struct formula *f = term(r), *b;
+    while (f) {
+        bool plus = accept(r, "+"), minus = !plus && accept(r, "-");
+        if (!plus && !minus) break;
+        if (!(b = term(r))) return NULL;
+        f = formula_new(r, FORMULA_XOP, plus ? X_ADD : X_SUB, f, b);
+    }
+    return f;
+}
+static bool read_dim(struct reader *r, struct foreign_dim *d) {
+    const struct formula *f = sum(r);
+    if (!f) return false;
+    *d = f->kind == FORMULA_NAME ? (struct foreign_dim){.name = f->name} : (struct foreign_dim){.value = f};
+    if (accept(r, "...")) {
+        if (!d->name) return fail_here(r, "`...` stands behind a name");
+        d->many = true;
+    }
+    return true;
+}
+
+/* ---- tags */
+static bool tag_param(struct reader *r, struct comment *out) {
+    enum { MOST = sizeof out->params / sizeof *out->params };
+    if (accept(r, "[in]") || accept(r, "[out]") || accept(r, "[in,out]")) blanks(r); /* Doxygen's */
+    blanks(r);
+    struct source_place at = here(r, 1);
+    const char *name = word(r);
+    if (!name) return fail_here(r, "a parameter's name expected");
+    if (out->nparams == MOST) return fail_here(r, "too many parameters");
+    struct comment_param *p = &out->params[out->nparams++];
+    at.width = (int)strlen(name);
+    *p = (struct comment_param){.name = name, .at = at};
+    if (!accept(r, "[")) return true;
+    p->shaped = true;
+    while (!accept(r, "]")) {
+        if (p->ndims == FOREIGN_DIMS) return fail_here(r, "too many dims");
+        if (p->ndims && !accept(r, ",")) return fail_here(r, "`,` or `]` expected");
+        if (!read_dim(r, &p->dims[p->ndims++])) return false;
+    }
+    return true;
+}
+static bool tag_attr(struct reader *r, struct comment *out) {
+    enum { MOST = sizeof out->attrs / sizeof *out->attrs };
+    blanks(r);
+    struct source_place at = here(r, 1);
+    const char *name = word(r);
+    if (!name) return fail_here(r, "an attribute's name expected");
+    if (out->nattrs == MOST) return fail_here(r, "too many attributes");
+    at.width = (int)strlen(name);
+    struct comment_attr *a = &out->attrs[out->nattrs++];
+    *a = (struct comment_attr){.name = name, .at = at};
+    if (!accept(r, "=")) return true;
+    blanks(r);
+    char number[64];
+    size_t n = 0;
+    while (r->p + n < r->end && n + 1 < sizeof number && r->p[n] != ' ' && r->p[n] != '\t') number[n] = r->p[n], n++;
+    number[n] = 0;
+    char *end;
+    a->value = strtod(number, &end);
+    a->has_default = true;
+    return end != number && !*end ? true : fail_here(r, "a number expected");
+}
+static bool tag_sizes(struct reader *r, const struct formula **to) {
+    for (int k = 0; k < 3; k++) {
+        if (k && !accept(r, ",")) break;
+        if (!(to[k] = sum(r))) return false;
+    }
+    return true;
+}
+static bool tag_op(struct reader *r, struct comment *out) {
+    blanks(r);
+    const char *from = r->p;
+    out->op_at = here(r, 1);
+    while (r->p < r->end && *r->p != ' ' && *r->p != '\t') r->p++;
+    out->op_at.width = (int)(r->p - from);
+    out->op = internn(r->s->c->names, from, (size_t)(r->p - from));
+    return *out->op ? true : fail_here(r, "DOMAIN:NAME expected");
+}
+static bool tag_each(struct reader *r, struct comment *out) {
+    blanks(r);
+    out->each_at = here(r, 1);
+    out->each = word(r);
+    if (!out->each) return fail_here(r, "the name of a dim expected");
+    out->each_at.width = (int)strlen(out->each);
+    return true;
+}
+static bool tag(struct reader *r, const char *name, struct comment *out) {
+    if (!strcmp(name, "param")) return tag_param(r, out);
+    if (!strcmp(name, "attr")) return tag_attr(r, out);
+    if (!strcmp(name, "op")) return tag_op(r, out);
+    if (!strcmp(name, "each")) return tag_each(r, out);
+    bool grid = !strcmp(name, "grid");
+    if (!grid && strcmp(name, "block") != 0) return true; /* of Doxygen, or of somebody else */
+    out->grid_at = here(r, 1);
+    return tag_sizes(r, out->grid + (grid ? 0 : 3));
+}
+bool comment_read(struct source *s, const char *text, struct source_place at, struct comment *out) {
+    struct reader r = {.s = s, .text = text, .at = at};
+    *out = (struct comment){0};
+    for (const char *p = text; *p && !r.failed;) {
+        size_t n = strcspn(p, "\n");
+        r.p = r.line_begin = p;
+        r.end = p + n;
+        for (const char *close = p; close + 1 < p + n; close++)
+            if (close[0] == '*' && close[1] == '/') r.end = close;
+        while (r.p < r.end && strchr(" \t/*!<\r", *r.p)) r.p++;
+        while (r.end > r.p && strchr(" \t\r", r.end[-1])) r.end--;
+        if (r.p < r.end && (*r.p == '@' || *r.p == '\\')) {
+            r.p++;
+            const char *name = word(&r);
+            if (name && !tag(&r, name, out)) r.failed = true;
+        }
+        p += n + (p[n] == '\n');
+        r.at.line++, r.at.column = 1;
+    }
+    struct formula *one = formula_new(&r, FORMULA_NUMBER, X_POISON, NULL, NULL);
+    one->whole = 1;
+    for (int k = 0; k < 6; k++)
+        if (!out->grid[k]) out->grid[k] = one;
+    return !r.failed;
+}
+static bool names(const struct formula *f, const char *name, int depth) {
+    if (!f || depth > 200) return false;
+    if (f->kind == FORMULA_NAME && !strcmp(f->name, name)) return true;
+    return names(f->arg[0], name, depth + 1) || names(f->arg[1], name, depth + 1) || names(f->arg[2], name, depth + 1);
+}
+bool comment_names_size(const struct comment *q, const char *name) {
+    for (int k = 0; k < q->nparams; k++)
+        for (int d = 0; d < q->params[k].ndims; d++) {
+            const struct foreign_dim *e = &q->params[k].dims[d];
+            if (e->name ? !strcmp(e->name, name) : names(e->value, name, 0)) return true;
+        }
+    return false;
+}

@@ -1,0 +1,165 @@
+/* From --op and --op-path to rows: which files, which operator each is, and what two files say of one. See custom.h. */
+#include "compiler/custom/custom.h"
+#include "compiler/custom/source.h"
+#include "compiler/import/file.h"
+#include "ir/base/workdir.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *ending;
+    enum foreign_language language;
+} endings[] = {
+    {".c", FOREIGN_C}, {".cpp", FOREIGN_CPP}, {".cc", FOREIGN_CPP}, {".cxx", FOREIGN_CPP}, {".cu", FOREIGN_CUDA}};
+static int ending_of(const char *path) {
+    for (int k = 0; k < (int)(sizeof endings / sizeof *endings); k++)
+        if (ends_with(path, endings[k].ending)) return k;
+    return -1;
+}
+struct customs {
+    struct ctx *c;
+    const struct custom_options *o;
+    custom_op_list all;
+    VEC(struct foreign_source *) files;
+};
+/* A word of C, from a name that may hold anything. */
+const char *c_word(struct ctx *c, const char *s) {
+    struct text t = {0};
+    for (; *s && t.n < 40; s++) {
+        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
+        text_char(&t, letter ? *s : '_');
+    }
+    return text_take(&t, &c->arena);
+}
+/* What its files in the output are called; two files of one name get numbers. */
+static const char *stem_of(struct customs *q, const char *path, int ending) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *plain = c_word(q->c, internn(q->c->names, name, strlen(name) - strlen(endings[ending].ending)));
+    const char *stem = plain;
+    for (int n = 2, k = 0; k < q->files.n; k++)
+        if (!strcmp(q->files.v[k]->stem, stem)) stem = format(q->c, "%s_%d", plain, n++), k = -1;
+    return stem;
+}
+static bool fail_usage(struct ctx *c, const char *option, const char *value, const char *what) {
+    diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: %s: %s", option, diag_quote(&c->arena, value), what);
+    return false;
+}
+static bool read_file(struct customs *q, const char *path, const char *op, const char *function) {
+    enum { MOST = 16 << 20 };
+    struct ctx *c = q->c;
+    struct mapped_file f = {0};
+    int ending = ending_of(path);
+    struct foreign_source *s = NEW(&c->arena, struct foreign_source);
+    struct source *reading = NEW(&c->arena, struct source);
+    if (ending < 0) {
+        diag_at(&c->diags, DIAG_ERROR, E_CUSTOM, path, NULL, "it is no source of an operator");
+        diag_help(&c->diags, "its name ends in .c, .cpp or .cu");
+        return false;
+    }
+    if (!file_map(&c->diags, path, &f)) return false;
+    bool ok = f.size <= MOST && !memchr(f.bytes ? f.bytes : (const uint8_t *)"", 0, f.size);
+    if (!ok) diag_at(&c->diags, DIAG_ERROR, E_CUSTOM, path, NULL, "it is no text, or one of more than 16 MB");
+    char *text = arena_alloc(&c->arena, f.size + 1);
+    if (f.size) memcpy(text, f.bytes, f.size);
+    text[f.size] = 0;
+    *s = (struct foreign_source){.path = path,
+                                 .stem = stem_of(q, path, ending),
+                                 .language = endings[ending].language,
+                                 .text = text,
+                                 .n = f.size};
+    file_unmap(&f);
+    *reading = (struct source){.c = c, .file = s, .op = op, .wanted = function};
+    if (!ok || !source_read(reading, &q->all)) return false;
+    PUSH(&c->arena, &q->files, s);
+    PUSH(&c->arena, &c->files_read, path);
+    return true;
+}
+/* DOMAIN:NAME=FILE[:FUNCTION] */
+static bool read_option(struct customs *q, const char *value) {
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value || !equals[1]) return fail_usage(q->c, "op", value, "DOMAIN:NAME=FILE expected");
+    const char *op = internn(q->c->names, value, (size_t)(equals - value)), *path = equals + 1;
+    const char *colon = strrchr(path, ':'), *function = NULL;
+    if (colon && ending_of(path) < 0) {
+        function = colon + 1;
+        path = internn(q->c->names, path, (size_t)(colon - path));
+    }
+    return read_file(q, path, op, function);
+}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static bool read_folder(struct customs *q, const char *folder) {
+    struct ctx *c = q->c;
+    VEC(const char *) names = {0};
+    DIR *d = opendir(folder);
+    if (!d) return fail_usage(c, "op-path", folder, "no folder, or one that cannot be read");
+    for (struct dirent *e; (e = readdir(d));)
+        if (*e->d_name != '.' && ending_of(e->d_name) >= 0)
+            PUSH(&c->arena, &names, format(c, "%s/%s", folder, e->d_name));
+    closedir(d);
+    if (!names.n) return fail_usage(c, "op-path", folder, "it holds no .c, .cpp or .cu file");
+    qsort(names.v, (size_t)names.n, sizeof *names.v, by_name);
+    bool ok = true;
+    for (int k = 0; k < names.n; k++) ok &= read_file(q, names.v[k], NULL, NULL);
+    return ok;
+}
+
+/* ---- two sources of one operator: a body for the CPU and one for the GPU */
+static bool same_dims(const struct foreign_op_param *a, const struct foreign_op_param *b) {
+    return a->shaped == b->shaped && a->ndims == b->ndims;
+}
+static bool same_params(const struct foreign_op *a, const struct foreign_op *b) {
+    if (a->n != b->n || a->ntypes != b->ntypes || a->each || b->each || a->result != b->result) return false;
+    for (int k = 0; k < a->n; k++) {
+        const struct foreign_op_param *x = &a->params[k], *y = &b->params[k];
+        if (strcmp(x->name, y->name) != 0 || x->use != y->use || x->type != y->type || x->of != y->of ||
+            x->attribute != y->attribute || !same_dims(x, y))
+            return false;
+    }
+    return true;
+}
+static bool merge(struct ctx *c, struct custom_op *a, const struct custom_op *b) {
+    bool same_kind = (a->op->cpu.source && b->op->cpu.source) || (a->op->gpu.source && b->op->gpu.source);
+    if (same_kind) {
+        source_error((struct source *)b->from, b->at, "operator %s is defined twice", diag_quote(&c->arena, b->op->op));
+        diag_help(&c->diags, "the other one is %s:%d", a->from->file->path, a->at.line);
+        return false;
+    }
+    if (!same_params(a->op, b->op)) {
+        source_error((struct source *)b->from, b->at, "the bodies of operator %s have different parameters",
+                     diag_quote(&c->arena, b->op->op));
+        diag_help(&c->diags, "names, types and shapes must be those of %s:%d; @each is for one body alone",
+                  a->from->file->path, a->at.line);
+        return false;
+    }
+    const struct foreign_op *gpu = a->op->gpu.source ? a->op : b->op;
+    memcpy(a->op->grid, gpu->grid, sizeof a->op->grid);
+    if (!a->op->cpu.source) a->op->cpu = b->op->cpu;
+    else a->op->gpu = b->op->gpu;
+    return true;
+}
+static bool add_row(struct customs *q, struct custom_op *new) {
+    struct ctx *c = q->c;
+    if (op_find(new->row->domain, new->row->name)) {
+        source_error((struct source *)new->from, new->at, "gcc2nn has an operator %s of its own",
+                     diag_quote(&c->arena, new->op->op));
+        diag_help(&c->diags, "use another domain, in the model too");
+        return false;
+    }
+    new->op->load = q->o->load;
+    PUSH(&c->arena, &c->own_ops, new->row);
+    return true;
+}
+bool custom_ops(struct ctx *c, const struct custom_options *o) {
+    struct customs q = {.c = c, .o = o};
+    bool ok = true;
+    for (int k = 0; k < o->nops; k++) ok &= read_option(&q, o->ops[k]);
+    for (int k = 0; k < o->npaths; k++) ok &= read_folder(&q, o->paths[k]);
+    for (int k = 0; ok && k < q.all.n; k++) {
+        struct custom_op *first = NULL;
+        for (int j = 0; j < k && !first; j++)
+            if (!strcmp(q.all.v[j].op->op, q.all.v[k].op->op)) first = &q.all.v[j];
+        ok = first ? merge(c, first, &q.all.v[k]) : add_row(&q, &q.all.v[k]);
+    }
+    return ok;
+}

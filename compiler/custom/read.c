@@ -1,0 +1,520 @@
+/* A source of the user's, read by libclang: which functions are operators, and what their parameters are. What is wrong
+ * is said at its place, as the compiler would. See source.h; the rules: docs/custom-operators.md. */
+#include "compiler/custom/source.h"
+#ifdef HAVE_LIBCLANG
+#include "compiler/custom/clang.h"
+#include "ir/base/embed.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- places and messages */
+struct source_place place_of(CXSourceLocation l, int width) {
+    unsigned line, column;
+    clang_getSpellingLocation(l, NULL, &line, &column, NULL);
+    return (struct source_place){(int)line, (int)column, width};
+}
+const char *source_string(struct source *s, CXString t) {
+    const char *r = clang_getCString(t);
+    r = intern(s->c->names, r ? r : "");
+    clang_disposeString(t);
+    return r;
+}
+static void tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, va_list ap) {
+    struct diags *d = &s->c->diags;
+    struct text t = {0};
+    text_vprintf(&t, fmt, ap);
+    diag_at(d, severity, E_CUSTOM, format(s->c, "%s:%d:%d", s->file->path, at.line, at.column), NULL, "%s",
+            t.s ? t.s : "");
+    text_free(&t);
+    const char *p = s->file->text, *end = p + s->file->n;
+    for (int line = 1; line < at.line && p < end; p++) line += *p == '\n';
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    if (at.line > 0) diag_excerpt(d, at.line, p, (size_t)((stop ? stop : end) - p), at.column, at.width);
+}
+void source_error(struct source *s, struct source_place at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tell(s, DIAG_ERROR, at, fmt, ap);
+    va_end(ap);
+}
+static void source_tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, ...)
+    NN_PRINTF(4, 5);
+static void source_tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tell(s, severity, at, fmt, ap);
+    va_end(ap);
+}
+/* What the compiler says: errors only, as warnings are the user's own affair. */
+static bool tell_errors(struct source *s) {
+    CXTranslationUnit tu = s->tu;
+    bool ok = true;
+    for (unsigned k = 0, n = clang_getNumDiagnostics(tu); k < n; k++) {
+        CXDiagnostic d = clang_getDiagnostic(tu, k);
+        CXSourceLocation l = clang_getDiagnosticLocation(d);
+        if (clang_getDiagnosticSeverity(d) >= CXDiagnostic_Error) {
+            const char *said = source_string(s, clang_getDiagnosticSpelling(d));
+            if (clang_Location_isFromMainFile(l)) source_error(s, place_of(l, 1), "%s", said);
+            else diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "%s", said);
+            ok = false;
+        }
+        clang_disposeDiagnostic(d);
+    }
+    return ok;
+}
+
+/* ---- functions of the file */
+static bool is_function(enum CXCursorKind k) { return k == CXCursor_FunctionDecl || k == CXCursor_FunctionTemplate; }
+struct definitions {
+    struct source *s;
+    VEC(CXCursor) v;
+    VEC(const char *) globals;
+};
+static enum CXChildVisitResult note_definition(CXCursor c, CXCursor parent, CXClientData env) {
+    struct definitions *q = env;
+    enum CXCursorKind k = clang_getCursorKind(c);
+    (void)parent;
+    if (k == CXCursor_LinkageSpec || k == CXCursor_Namespace || k == CXCursor_UnexposedDecl)
+        return CXChildVisit_Recurse;
+    if (!clang_Location_isFromMainFile(clang_getCursorLocation(c)) || !clang_isCursorDefinition(c))
+        return CXChildVisit_Continue;
+    const char *name = source_string(q->s, clang_getCursorSpelling(c));
+    if (is_function(k)) PUSH(&q->s->c->arena, &q->v, c);
+    bool global = (k == CXCursor_FunctionDecl || k == CXCursor_VarDecl) &&
+                  clang_getCursorLinkage(c) == CXLinkage_External && strncmp(name, "operator", 8) != 0;
+    for (int i = 0; global && i < q->globals.n; i++) global = q->globals.v[i] != name;
+    if (global) PUSH(&q->s->c->arena, &q->globals, name);
+    return CXChildVisit_Continue;
+}
+static enum CXChildVisitResult count_local(CXCursor c, CXCursor parent, CXClientData env) {
+    struct source *s = env;
+    (void)parent;
+    if (clang_getCursorKind(c) != CXCursor_InclusionDirective ||
+        !clang_Location_isFromMainFile(clang_getCursorLocation(c)))
+        return CXChildVisit_Continue;
+    CXSourceRange range = clang_getCursorExtent(c);
+    struct source_place at = place_of(clang_getRangeStart(range), 1), end = place_of(clang_getRangeEnd(range), 1);
+    const char *p = s->file->text;
+    for (int line = 1; line < at.line; p++) line += *p == '\n';
+    size_t n = strcspn(p, "\n");
+    if (!memchr(p, '"', n)) return CXChildVisit_Continue;
+    at.width = end.line == at.line ? end.column - at.column : 1;
+    source_error(s, at, "the source of an operator goes into the output alone: it cannot include files of yours");
+    diag_help(&s->c->diags, "put what it needs into the file itself; headers of the system, in <>, are fine");
+    return CXChildVisit_Continue;
+}
+
+/* ---- types */
+static enum dtype dtype_of_size(size_t bytes, bool is_signed) {
+    switch (bytes) {
+    case 1: return is_signed ? I8 : U8;
+    case 2: return is_signed ? I16 : U16;
+    case 4: return is_signed ? I32 : U32;
+    case 8: return is_signed ? I64 : U64;
+    default: return NONE;
+    }
+}
+enum dtype clang_dtype(CXType t) {
+    t = clang_getCanonicalType(t);
+    switch (t.kind) {
+    case CXType_Float: return F32;
+    case CXType_Double: return F64;
+    case CXType_Bool: return BOOL;
+    case CXType_Char_S:
+    case CXType_SChar:
+    case CXType_Short:
+    case CXType_Int:
+    case CXType_Long:
+    case CXType_LongLong: return dtype_of_size((size_t)clang_Type_getSizeOf(t), true);
+    case CXType_Char_U:
+    case CXType_UChar:
+    case CXType_UShort:
+    case CXType_UInt:
+    case CXType_ULong:
+    case CXType_ULongLong: return dtype_of_size((size_t)clang_Type_getSizeOf(t), false);
+    default: return NONE;
+    }
+}
+/* "const float" -> "float" */
+static const char *without_const(struct source *s, CXType t) {
+    const char *name = source_string(s, clang_getTypeSpelling(t));
+    if (!strncmp(name, "const ", 6)) name += 6;
+    size_t n = strlen(name);
+    return n > 6 && !strcmp(name + n - 6, " const") ? internn(s->c->names, name, n - 6) : intern(s->c->names, name);
+}
+
+/* ---- one operator */
+struct reading {
+    struct source *s;
+    CXCursor fn;
+    const char *name;
+    struct comment said;
+    struct foreign_op *op;
+    struct foreign_op_param params[64];
+    VEC(const char *) types; /* parameters of the template */
+    bool ok;
+};
+static struct source_place name_place(struct source *s, CXCursor c) {
+    return place_of(clang_getCursorLocation(c), (int)strlen(source_string(s, clang_getCursorSpelling(c))));
+}
+static void refuse_param(struct reading *q, CXCursor c, const char *name, const char *why) {
+    const char *type = source_string(q->s, clang_getTypeSpelling(clang_getCursorType(c)));
+    source_error(q->s, name_place(q->s, c), "parameter %s is %s: %s", diag_quote(&q->s->c->arena, name), type, why);
+    q->ok = false;
+}
+static int template_number(const struct reading *q, const char *type) {
+    for (int k = 0; k < q->types.n; k++)
+        if (!strcmp(q->types.v[k], type)) return k;
+    return -1;
+}
+/* The type of an element or of a number: known, or one of the template's. */
+static bool element_type(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
+    const char *spelled = without_const(q->s, t);
+    p->of = template_number(q, spelled);
+    p->type = p->of >= 0 ? NONE : clang_dtype(t);
+    p->c = p->of >= 0 ? NULL : spelled;
+    if (p->of >= 0) return true;
+    if (p->type == NONE)
+        return refuse_param(q, c, p->name, "an operator takes pointers to numbers, and numbers"), false;
+    if (p->use != FOREIGN_NUMBER && (t.kind == CXType_Long || t.kind == CXType_ULong))
+        return refuse_param(q, c, p->name, "its elements have another size on other machines; write int64_t"), false;
+    return true;
+}
+static struct comment_param *param_said(struct reading *q, const char *name) {
+    for (int k = 0; k < q->said.nparams; k++)
+        if (q->said.params[k].name == name) return &q->said.params[k];
+    return NULL;
+}
+static struct comment_attr *attr_said(struct reading *q, const char *name) {
+    for (int k = 0; k < q->said.nattrs; k++)
+        if (q->said.attrs[k].name == name) return &q->said.attrs[k];
+    return NULL;
+}
+static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
+    CXType to = clang_getPointeeType(t);
+    p->use = clang_isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
+    if (!element_type(q, c, to, p)) return;
+    const struct comment_param *said = param_said(q, p->name);
+    if (said && said->shaped) {
+        p->shaped = true;
+        p->ndims = said->ndims;
+        memcpy(p->dims, said->dims, sizeof p->dims);
+    } else if (p->use == FOREIGN_WRITTEN) {
+        refuse_param(q, c, p->name, "it is written, as what it points to is not const, but no shape is said");
+        diag_help(&q->s->c->diags, "say it in the comment above the function: `@param %s [n, d]`; or make it const",
+                  p->name);
+    }
+}
+static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p, bool scalar) {
+    p->use = FOREIGN_NUMBER;
+    if (!element_type(q, c, t, p)) return;
+    struct comment_attr *a = attr_said(q, p->name);
+    p->attribute = a != NULL;
+    if (a || scalar) return;
+    if (p->type == NONE || !dtype_is_int(p->type) || !comment_names_size(&q->said, p->name)) {
+        refuse_param(q, c, p->name, "it is neither a size that the comment names nor an attribute");
+        diag_help(&q->s->c->diags, "say `@attr %s`, or name it in a shape: `@param x [%s]`", p->name, p->name);
+    }
+}
+static void read_param(struct reading *q, CXCursor c, bool scalar) {
+    enum { MOST = sizeof q->params / sizeof *q->params };
+    CXType t = clang_getCursorType(c), canonical = clang_getCanonicalType(t);
+    struct foreign_op_param *p = &q->params[q->op->n];
+    const char *name = source_string(q->s, clang_getCursorSpelling(c));
+    if (q->op->n == MOST || !*name) {
+        source_error(q->s, name_place(q->s, c), *name ? "more than 64 parameters" : "a parameter without a name");
+        q->ok = false;
+        return;
+    }
+    *p = (struct foreign_op_param){.name = name, .of = -1};
+    q->op->n++;
+    if (canonical.kind != CXType_Pointer) read_number(q, c, t, p, scalar);
+    else if (scalar) refuse_param(q, c, name, "a function that returns a value takes numbers only");
+    else read_pointer(q, c, t.kind == CXType_Pointer ? t : canonical, p);
+}
+static enum CXChildVisitResult visit_param(CXCursor c, CXCursor parent, CXClientData env) {
+    struct reading *q = env;
+    (void)parent;
+    if (clang_getCursorKind(c) == CXCursor_TemplateTypeParameter)
+        PUSH(&q->s->c->arena, &q->types, source_string(q->s, clang_getCursorSpelling(c)));
+    else if (clang_getCursorKind(c) == CXCursor_NonTypeTemplateParameter) {
+        source_error(q->s, name_place(q->s, c), "a template of an operator has types as its parameters only");
+        q->ok = false;
+    } else if (clang_getCursorKind(c) == CXCursor_ParmDecl) read_param(q, c, q->op->result != NONE);
+    return CXChildVisit_Continue;
+}
+/* What the comment names must be there. */
+static void check_names(struct reading *q) {
+    for (int k = 0; k < q->said.nparams + q->said.nattrs; k++) {
+        bool attr = k >= q->said.nparams, found = false;
+        const char *name = attr ? q->said.attrs[k - q->said.nparams].name : q->said.params[k].name;
+        for (int i = 0; i < q->op->n; i++) found |= q->op->params[i].name == name;
+        if (found) continue;
+        source_error(q->s, attr ? q->said.attrs[k - q->said.nparams].at : q->said.params[k].at,
+                     "%s has no parameter %s", q->name, diag_quote(&q->s->c->arena, name));
+        q->ok = false;
+    }
+}
+static void check_uses(struct reading *q) {
+    int written = 0;
+    bool gpu = q->s->file->language == FOREIGN_CUDA;
+    for (int k = 0; k < q->op->n; k++) written += q->op->params[k].use == FOREIGN_WRITTEN;
+    if (q->op->result == NONE && !written) {
+        source_error(q->s, name_place(q->s, q->fn), "%s has no result: no parameter is a pointer to what is not const",
+                     q->name);
+        q->ok = false;
+    }
+    for (int k = 0; k < q->types.n && q->ok; k++) {
+        bool found = false;
+        for (int i = 0; i < q->op->n; i++) found |= q->op->params[i].use == FOREIGN_READ && q->op->params[i].of == k;
+        if (found) continue;
+        source_error(q->s, name_place(q->s, q->fn), "no input of %s has the type %s of its template", q->name,
+                     q->types.v[k]);
+        q->ok = false;
+    }
+    if (q->types.n > FOREIGN_TYPES) {
+        source_error(q->s, name_place(q->s, q->fn), "a template of more than %d types", FOREIGN_TYPES);
+        q->ok = false;
+    }
+    if (!gpu || q->op->result != NONE || !q->ok) return;
+    if (!q->said.grid_at.line) {
+        source_error(q->s, name_place(q->s, q->fn), "%s is launched on a GPU, but its comment does not say how",
+                     q->name);
+        diag_help(&q->s->c->diags, "say how many blocks, and threads of each: `@grid n` and `@block 128`");
+        q->ok = false;
+    } else if (q->said.each) {
+        source_error(q->s, q->said.each_at, "@each is for functions of the CPU: a GPU has its grid");
+        q->ok = false;
+    }
+}
+static void check_each(struct reading *q) {
+    bool read = false, written = false;
+    if (!q->said.each) return;
+    for (int k = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        bool first = p->ndims && p->dims[0].name == q->said.each;
+        if (p->use == FOREIGN_WRITTEN && !first) {
+            source_error(q->s, q->said.each_at, "result %s has not %s as its first dim, so calls would meet in it",
+                         p->name, q->said.each);
+            q->ok = false;
+            return;
+        }
+        read |= p->use == FOREIGN_READ && first, written |= p->use == FOREIGN_WRITTEN;
+    }
+    if (!read || !written) {
+        source_error(q->s, q->said.each_at, "no input has %s as its first dim", q->said.each);
+        q->ok = false;
+    }
+}
+static struct op *row_of(struct reading *q, const char *op) {
+    struct ctx *c = q->s->c;
+    const char *colon = strrchr(op, ':');
+    const char *domain = internn(c->names, op, (size_t)(colon - op));
+    struct op *row = NEW(&c->arena, struct op);
+    struct op_slot *ins = NEWN(&c->arena, struct op_slot, q->op->n + 1);
+    struct op_slot *outs = NEWN(&c->arena, struct op_slot, q->op->n + 2);
+    struct op_attr *attrs = NEWN(&c->arena, struct op_attr, q->op->n + 1);
+    int nins = 0, nouts = 0, nattrs = 0;
+    for (int k = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        uint64_t types = p->type == NONE ? TS_NUM & ~(TSET(F16) | TSET(BF16)) : TSET(p->type);
+        struct op_slot slot = {p->name, types, 0};
+        const struct comment_attr *a = attr_said(q, p->name);
+        if (p->use == FOREIGN_WRITTEN) outs[nouts++] = slot;
+        else if (p->use == FOREIGN_READ || (q->op->result != NONE && !a)) ins[nins++] = slot;
+        else if (a)
+            attrs[nattrs++] = (struct op_attr){.name = p->name,
+                                               .kind = dtype_is_int(p->type) ? AT_INT : AT_FLOAT,
+                                               .flags = a->has_default ? 0 : A_REQUIRED,
+                                               .i = (int64_t)a->value,
+                                               .f = (float)a->value};
+    }
+    if (q->op->result != NONE) outs[nouts++] = (struct op_slot){"y", TSET(q->op->result), 0};
+    *row = (struct op){.domain = domain,
+                       .name = intern(c->names, colon + 1),
+                       .since = 1,
+                       .first = 1,
+                       .attrs = attrs,
+                       .ins = ins,
+                       .outs = outs,
+                       .define = op_foreign,
+                       .as = arena_printf(&c->arena, "custom %s", op),
+                       .spec = arena_printf(&c->arena, "%s of %s", q->name, q->s->file->path),
+                       .flags = q->op->value ? 0 : OP_FOREIGN,
+                       .foreign = q->op};
+    return row;
+}
+/* DOMAIN:NAME of words. */
+static bool is_op_name(const char *s) {
+    const char *colon = strrchr(s, ':');
+    if (!colon || colon == s || !colon[1]) return false;
+    for (const char *p = s; *p; p++)
+        if (p != colon && !((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+                            *p == '_' || *p == '.' || *p == '-'))
+            return false;
+    return true;
+}
+/* What a formula says is inlined where it is used; anything else is called for each cell, which is told. */
+static void read_scalars(struct reading *q) {
+    struct source *s = q->s;
+    struct source_place at;
+    const char *why;
+    q->op->value = c_formula_or(s, q->fn, &why, &at);
+    if (q->op->value) return;
+    if (s->file->language == FOREIGN_CUDA) {
+        source_error(s, at, "%s", why);
+        diag_help(&s->c->diags, "for a GPU a function of scalars must be a formula; others are kernels, __global__");
+        q->ok = false;
+        return;
+    }
+    source_tell(s, DIAG_NOTE, at, "%s is called for each element, not inlined: %s", q->name, why);
+}
+/* "mine::norm" */
+static const char *qualified(struct source *s, CXCursor c) {
+    const char *name = source_string(s, clang_getCursorSpelling(c));
+    for (CXCursor up = clang_getCursorSemanticParent(c); clang_getCursorKind(up) == CXCursor_Namespace;
+         up = clang_getCursorSemanticParent(up)) {
+        const char *space = source_string(s, clang_getCursorSpelling(up));
+        if (*space) name = internf(s->c->names, "%s::%s", space, name);
+    }
+    return name;
+}
+static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
+    struct reading reading = {.s = s, .fn = fn, .ok = true}, *q = &reading;
+    const char *comment = source_string(s, clang_Cursor_getRawCommentText(fn));
+    struct source_place at = place_of(clang_getRangeStart(clang_Cursor_getCommentRange(fn)), 1);
+    q->name = source_string(s, clang_getCursorSpelling(fn));
+    q->op = NEW(&s->c->arena, struct foreign_op);
+    q->op->params = q->params;
+    if (!comment_read(s, comment, at, &q->said)) return false;
+    const char *op = s->op ? s->op : q->said.op;
+    if (!is_op_name(op)) {
+        source_error(s, q->said.op_at.line ? q->said.op_at : name_place(s, fn),
+                     "%s is no operator: DOMAIN:NAME expected", diag_quote(&s->c->arena, op));
+        return false;
+    }
+    CXType returns = clang_getCursorResultType(fn);
+    if (clang_getCanonicalType(returns).kind != CXType_Void) {
+        q->op->result = clang_dtype(returns);
+        if (q->op->result == NONE) {
+            source_error(s, name_place(s, fn), "%s returns %s: an operator returns nothing, or a number", q->name,
+                         source_string(s, clang_getTypeSpelling(returns)));
+            return false;
+        }
+    }
+    clang_visitChildren(fn, visit_param, q);
+    if (q->ok) check_names(q), check_uses(q), check_each(q);
+    if (!q->ok) return false;
+    q->op->params = arena_copy(&s->c->arena, q->params, sizeof q->params);
+    q->op->ntypes = q->types.n, q->op->types = q->types.v;
+    q->op->op = op;
+    q->op->word = internf(s->c->names, "op_%s", c_word(s->c, strrchr(op, ':') + 1));
+    q->op->each = q->said.each;
+    memcpy(q->op->grid, q->said.grid, sizeof q->op->grid);
+    struct foreign_body body = {s->file, qualified(s, fn)};
+    *(s->file->language == FOREIGN_CUDA ? &q->op->gpu : &q->op->cpu) = body;
+    if (q->op->result != NONE) read_scalars(q);
+    if (!q->ok) return false;
+    struct custom_op r = {q->op, row_of(q, op), s, name_place(s, fn)};
+    PUSH(&s->c->arena, out, r);
+    return true;
+}
+
+/* ---- which functions */
+/* SparseAttention and sparse_attention are one name. */
+static bool same_name(const char *a, const char *b) {
+    for (;; a++, b++) {
+        while (*a == '_') a++;
+        while (*b == '_') b++;
+        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a - 'A' + 'a') : *a,
+             y = *b >= 'A' && *b <= 'Z' ? (char)(*b - 'A' + 'a') : *b;
+        if (x != y) return false;
+        if (!x) return true;
+    }
+}
+static bool has_op(struct source *s, CXCursor fn) {
+    const char *comment = source_string(s, clang_Cursor_getRawCommentText(fn));
+    return strstr(comment, "@op ") || strstr(comment, "\\op ");
+}
+/* --op says which operator: of one function. */
+static bool read_wanted(struct source *s, struct definitions *q, custom_op_list *out) {
+    const char *name = strrchr(s->op, ':') ? strrchr(s->op, ':') + 1 : s->op, *all = "";
+    int found = -1, external = -1, externals = 0;
+    for (int k = 0; k < q->v.n; k++) {
+        const char *f = source_string(s, clang_getCursorSpelling(q->v.v[k]));
+        bool global = clang_getCursorLinkage(q->v.v[k]) == CXLinkage_External;
+        if (found < 0 && (s->wanted ? !strcmp(f, s->wanted) : same_name(f, name))) found = k;
+        if (global) external = k, externals++;
+        all = format(s->c, "%s%s%s", all, k ? ", " : "", f);
+    }
+    if (found < 0 && !s->wanted && externals == 1) found = external;
+    if (found >= 0) return read_operator(s, q->v.v[found], out);
+    diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "it defines no function %s%s",
+            diag_quote(&s->c->arena, s->wanted ? s->wanted : name), *all ? format(s->c, "; there are %s", all) : "");
+    if (*all) diag_help(&s->c->diags, "say which one: --op %s=%s:FUNCTION", s->op, s->file->path);
+    return false;
+}
+static bool read_all(struct source *s, struct definitions *q, custom_op_list *out) {
+    bool any = false, ok = true;
+    for (int k = 0; k < q->v.n; k++)
+        if (has_op(s, q->v.v[k])) any = true, ok &= read_operator(s, q->v.v[k], out);
+    if (any) return ok;
+    diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "no function of it says which operator it is");
+    diag_help(&s->c->diags, "write `@op DOMAIN:NAME` into the comment above the function");
+    return false;
+}
+static const struct formula *function_named(struct source *s, const char *name, const struct formula *const *args,
+                                            int n, struct source_place at) {
+    struct definitions q = {.s = s};
+    clang_visitChildren(clang_getTranslationUnitCursor(s->tu), note_definition, &q);
+    for (int k = 0; k < q.v.n; k++)
+        if (!strcmp(source_string(s, clang_getCursorSpelling(q.v.v[k])), name)) {
+            if (clang_Cursor_getNumArguments(q.v.v[k]) == n) return c_formula(s, q.v.v[k], args, n);
+            source_error(s, at, "%s takes %d arguments, not %d", name, clang_Cursor_getNumArguments(q.v.v[k]), n);
+            return NULL;
+        }
+    source_error(s, at, "there is no function %s in this file", diag_quote(&s->c->arena, name));
+    return NULL;
+}
+bool source_read(struct source *s, custom_op_list *out) {
+    static const char *const flags[FOREIGN_LANGUAGES][5] = {
+        [FOREIGN_C] = {"-xc", "-std=gnu99"},
+        [FOREIGN_CPP] = {"-xc++", "-std=c++17"},
+        [FOREIGN_CUDA] = {"-xc++", "-std=c++17", "-DNN_CUDA_EMU", "-include", "/gcc2nn/cuda_emu.h"}};
+    struct CXUnsavedFile files[2] = {{s->file->path, s->file->text, s->file->n}};
+    int nfiles = 1, nflags = 0;
+    for (size_t k = 0; k < nn_embedded_count; k++)
+        if (!strcmp(nn_embedded[k].path, "templates/cuda_emu/cuda_emu.h"))
+            files[nfiles++] =
+                (struct CXUnsavedFile){"/gcc2nn/cuda_emu.h", (const char *)nn_embedded[k].data, nn_embedded[k].size};
+    while (nflags < 5 && flags[s->file->language][nflags]) nflags++;
+    CXIndex index = clang_createIndex(0, 0);
+    CXTranslationUnit tu = NULL;
+    bool ok =
+        clang_parseTranslationUnit2(index, s->file->path, flags[s->file->language], nflags, files, (unsigned)nfiles,
+                                    CXTranslationUnit_DetailedPreprocessingRecord, &tu) == CXError_Success;
+    if (!ok) diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "libclang cannot read it");
+    s->tu = tu;
+    s->function = function_named;
+    struct definitions q = {.s = s};
+    int errors = s->c->diags.errors;
+    if (ok) clang_visitChildren(clang_getTranslationUnitCursor(tu), count_local, s);
+    ok = ok && s->c->diags.errors == errors && tell_errors(s);
+    if (ok) clang_visitChildren(clang_getTranslationUnitCursor(tu), note_definition, &q);
+    PUSH(&s->c->arena, &q.globals, NULL);
+    s->file->globals = q.globals.v;
+    ok = ok && (s->op ? read_wanted : read_all)(s, &q, out);
+    if (tu) clang_disposeTranslationUnit(tu);
+    s->tu = NULL;
+    clang_disposeIndex(index);
+    return ok;
+}
+#else
+bool source_read(struct source *s, custom_op_list *out) {
+    (void)out;
+    diag_at(&s->c->diags, DIAG_ERROR, E_ENV, NULL, NULL,
+            "this gcc2nn was built without libclang, which reads operators");
+    diag_help(&s->c->diags, "install libclang-14-dev and build gcc2nn again");
+    return false;
+}
+#endif

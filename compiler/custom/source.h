@@ -1,0 +1,70 @@
+/* Inside of compiler/custom/: what reading one source shares.
+ *
+ *   custom.c     options to files to rows
+ *   read.c       a file by libclang: which function, its parameters
+ *   comment.c    its comment: operator, shapes, attributes
+ *   c_formula.c  a function of scalars as a formula
+ */
+#ifndef NN_COMPILER_CUSTOM_SOURCE_H
+#define NN_COMPILER_CUSTOM_SOURCE_H
+#include "compiler/custom/custom.h"
+#include "lower/ops/foreign.h"
+
+/* A place of a file: from 1. */
+struct source_place {
+    int line, column, width;
+};
+struct source {
+    struct ctx *c;
+    struct foreign_source *file;
+    const char *wanted; /* the function; NULL: the one that the operator is named after, or the only one */
+    const char *op;     /* the operator; NULL: the comment says it */
+    void *tu;           /* CXTranslationUnit */
+    const struct formula *(*function)(struct source *s, const char *name, const struct formula *const *args, int n,
+                                      struct source_place at); /* a function of the file, on these; NULL: refused */
+};
+/* An error at a place of the file, with its line. */
+void source_error(struct source *s, struct source_place at, const char *fmt, ...) NN_PRINTF(3, 4);
+
+/* ---- comment.c */
+struct comment {
+    const char *op; /* NULL: not said */
+    struct source_place op_at;
+    const char *each;
+    struct source_place each_at;
+    const struct formula *grid[6];
+    struct source_place grid_at; /* line 0: no grid is said */
+    struct comment_attr {
+        const char *name;
+        bool has_default;
+        double value;
+        struct source_place at;
+    } attrs[32];
+    int nattrs;
+    struct comment_param {
+        const char *name;
+        struct source_place at;
+        bool shaped;
+        int ndims;
+        struct foreign_dim dims[FOREIGN_DIMS];
+    } params[64];
+    int nparams;
+};
+/* The comment as it stands in the file, from `at` on. false: diagnostics. */
+bool comment_read(struct source *s, const char *text, struct source_place at, struct comment *out);
+/* The names that its formulas use as sizes. */
+bool comment_names_size(const struct comment *q, const char *name);
+
+/* ---- read.c; NULL after diagnostics. The rows of one file: the operator, or, with --op-path, all that it defines. */
+struct custom_op {
+    struct foreign_op *op;
+    struct op *row;
+    const struct source *from;
+    struct source_place at;
+};
+typedef VEC(struct custom_op) custom_op_list;
+bool source_read(struct source *s, custom_op_list *out);
+
+/* ---- custom.c */
+const char *c_word(struct ctx *c, const char *s); /* letters and digits, the rest is _ */
+#endif

@@ -1,0 +1,40 @@
+/* An operator that the user has written, as read from his source (compiler/custom/): what its row's definition works
+ * by. See docs/custom-operators.md. */
+#ifndef NN_LOWER_FOREIGN_H
+#define NN_LOWER_FOREIGN_H
+#include "ir/define/formula.h"
+#include "ir/graph/op.h"
+#include "ir/loop/foreign.h"
+
+enum { FOREIGN_DIMS = 16, FOREIGN_TYPES = 4 };
+struct foreign_dim {
+    const char *name;            /* stands for the size from here on, where it has no value yet; NULL: a formula */
+    bool many;                   /* it stands for any number of dims, and as a number for their product */
+    const struct formula *value; /* where name is NULL */
+};
+struct foreign_op_param {
+    const char *name;
+    enum foreign_use use;
+    enum dtype type; /* NONE: the template's parameter number `of` */
+    int of;
+    const char *c; /* as in struct foreign_param; of a template's parameter NULL */
+    bool shaped;   /* an operand: dims are said */
+    int ndims;
+    struct foreign_dim dims[FOREIGN_DIMS];
+    bool attribute; /* a number: it is one of the node's, not a size */
+};
+struct foreign_op {
+    const char *op, *word; /* "my.domain:Sparse"; "op_Sparse" */
+    int n;
+    const struct foreign_op_param *params; /* of a function of scalars its operands are numbers */
+    int ntypes;                            /* parameters of the template */
+    const char *const *types;              /* their names */
+    struct foreign_body cpu, gpu;
+    const char *each;                               /* called for each index of that dim; NULL: once */
+    const struct formula *grid[6];                  /* of the GPU's body */
+    enum dtype result;                              /* of a function of scalars; NONE: it is none */
+    const struct formula *value;                    /* what that one returns */
+    bool (*load)(struct ctx *c, struct foreign *f); /* as in struct foreign */
+};
+void op_foreign(void); /* the definition: by the `foreign` of the node's row */
+#endif
