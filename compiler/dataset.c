@@ -121,7 +121,7 @@ static bool by_metric(struct dataset *d, const char *whose, double *value) {
 static bool by_python(struct dataset *d, const char *whose, double *value) {
     struct ctx *c = d->s->c;
     char real[PATH_MAX];
-    const char *file = realpath(d->metric, real), *why = NULL;
+    const char *why = NULL, *file = realpath(d->metric, real);
     const char *more[] = {file, whose, NULL};
     struct peer_data data = {d->folders.v, d->folders.n, more, NULL};
     char *end = NULL;

@@ -1,7 +1,7 @@
 /* The command line: table of options, parser, help. See options.h. */
 #include "compiler/options.h"
-#include "compiler/metric.h"
 #include "compiler/foreign_run.h"
+#include "compiler/metric.h"
 #include "compiler/referee.h"
 #include "ir/base/nearest.h"
 #include "ir/graph/op.h"
