@@ -175,12 +175,19 @@ Onnx__NodeProto *onnx_node(struct exporter *x, struct onnx_body *b, const char *
     x->nodes++;
     return p;
 }
+/* Absent inputs at the end go, but for those in front of slots that take any number, which ONNX counts. */
+static int least_inputs(const struct node *n) {
+    int k = 0;
+    while (n->op && n->op->ins[k].name && !(n->op->ins[k].flags & VARIADIC)) k++;
+    return n->op && n->op->ins[k].name ? k : 0;
+}
 static void node(struct exporter *x, struct onnx_body *b, const struct node *n) {
     const struct attr *captures = node_attr(n, "captures");
-    int nins = n->ins.n - (captures ? (int)captures->u.i : 0);
+    int own = n->ins.n - (captures ? (int)captures->u.i : 0), nins = own, least = least_inputs(n);
     while (nins && !n->ins.v[nins - 1]) nins--;
+    if (nins < least) nins = least;
     const char **ins = NEWN(&x->c->arena, const char *, nins), **outs = NEWN(&x->c->arena, const char *, n->outs.n);
-    for (int k = 0; k < nins; k++) ins[k] = n->ins.v[k] ? onnx_name(x, n->ins.v[k]) : "";
+    for (int k = 0; k < nins; k++) ins[k] = k < own && n->ins.v[k] ? onnx_name(x, n->ins.v[k]) : "";
     for (int k = 0; k < n->outs.n; k++) outs[k] = n->outs.v[k] ? onnx_name(x, n->outs.v[k]) : "";
     VEC(Onnx__AttributeProto *) attrs = {0};
     for (int k = 0; k < n->attrs.n; k++) {
