@@ -14,7 +14,11 @@ static void refuse(struct exporter *x, const char *origin, const char *fmt, ...)
     diag_at(&x->c->diags, DIAG_ERROR, E_SAY, x->g->file, origin, "%s", arena_vprintf(&x->c->arena, fmt, ap));
     va_end(ap);
 }
-static const char *earlier = "an earlier pass may not have it yet: --stop-after=import writes the model's own nodes";
+static const char *const earlier = "an earlier pass may not have it yet: `gcc2nn compile --emit=onnx "
+                                   "--stop-after=import` writes the model's own nodes";
+static const char *const rounding = "its integers are rounded as TensorFlow Lite does, which no operator of ONNX does: "
+                                    "convert the model of floats, and "
+                                    "quantise what is written";
 
 /* ---- opsets */
 struct newest {
@@ -67,6 +71,23 @@ static void take_domain(struct exporter *x, const char *domain) {
     if (opset_of(x, domain) || domain_is_ours(domain)) return;
     PUSH(&x->c->arena, &x->opsets, ((struct opset){domain, choose_opset(x, domain)}));
 }
+/* Operators of our own: told once each, with the first node. */
+static void note_own(struct exporter *x, const struct node *n) {
+    for (int k = 0; k < x->own.n; k++)
+        if (!strcmp(x->own.v[k].first->op_type, n->op_type)) {
+            x->own.v[k].count++;
+            return;
+        }
+    PUSH(&x->c->arena, &x->own, ((struct own_nodes){n, 1}));
+}
+static void refuse_own(struct exporter *x) {
+    for (int k = 0; k < x->own.n; k++) {
+        const struct own_nodes *o = &x->own.v[k];
+        refuse(x, o->first->origin, "ONNX has no operator for what stands here: %s of the compiler's own%s",
+               o->first->op_type, o->count > 1 ? format(x->c, "; %d nodes are such", o->count) : "");
+    }
+    if (x->own.n) diag_help(&x->c->diags, "%s", strcmp(x->own.v[0].first->domain, "gcc2nn") ? rounding : earlier);
+}
 /* Forms of our own go first, as what they become may need another opset. */
 static void to_standard(void *env, struct node *n) {
     const char *why = n->op && n->op->standard ? n->op->standard(n) : NULL;
@@ -75,8 +96,7 @@ static void to_standard(void *env, struct node *n) {
 static void look(void *env, struct node *n) {
     struct exporter *x = env;
     if (domain_is_ours(n->domain)) {
-        refuse(x, n->origin, "ONNX has no operator for what stands here: %s of the compiler's own", n->op_type);
-        diag_help(&x->c->diags, "%s", earlier);
+        note_own(x, n);
         return;
     }
     take_domain(x, n->domain);
@@ -239,6 +259,7 @@ bool export_onnx(struct graph *g, const char *path, const struct export_options 
     each_node(g->top, to_standard, &x);
     take_domain(&x, "");
     each_node(g->top, look, &x);
+    refuse_own(&x);
     if (c->diags.errors > before) return false;
     for (int k = 0; k < g->given.n; k++) refuse_holder(&x, &g->given.v[k], "output");
     for (int k = 0; k < g->top->params.n; k++) onnx_name(&x, g->top->params.v[k]);

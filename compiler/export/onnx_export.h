@@ -10,6 +10,10 @@ struct stored {
     Onnx__TensorProto *proto; /* without data */
     const struct tensor *t;
 };
+struct own_nodes { /* of one operator of the compiler's own */
+    const struct node *first;
+    int count;
+};
 struct exporter {
     struct ctx *c;
     struct graph *g;
@@ -20,6 +24,7 @@ struct exporter {
     VEC(struct stored) weights; /* in order of first use */
     VEC(struct opset) opsets;   /* in force in the file */
     struct map declared;        /* interned name -> what the model says of the value */
+    VEC(struct own_nodes) own;
     int nodes;
 };
 /* A graph of the file while it is made. */

@@ -26,6 +26,12 @@ Test(export, operators_of_our_own) {
             "  gcc2nn::Require(%0) {condition=1, reason=\"no\"} @\"check\"\n  return %0\n}\n",
             "\"check\" (Require)", "Require of the compiler's own");
 }
+Test(export, operators_of_our_own_are_told_once) {
+    refused("graph \"own\"\nopset \"\" 17\nregion \"main\" (%0 \"c\": bool[]) {\n"
+            "  gcc2nn::Require(%0) {condition=1, reason=\"a\"} @\"one\"\n"
+            "  gcc2nn::Require(%0) {condition=1, reason=\"b\"} @\"two\"\n  return %0\n}\n",
+            "\"one\" (Require)", "own; 2 nodes are such");
+}
 Test(export, contents_that_are_not_there) {
     refused("graph \"hash\"\nopset \"\" 17\nconst %w \"w\": f32[100] = hash 0x0123456789abcdef\n"
             "region \"main\" (%0 \"x\": f32[100]) {\n  %1 \"y\": f32[100] = Add(%0, %w)\n  return %1\n}\n",
