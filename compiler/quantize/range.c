@@ -13,7 +13,7 @@ static int bin_of(double v, double width) {
 }
 void histogram_add(struct histogram *h, double v) {
     h->count[bin_of(v - h->lo, bin_width(h))]++;
-    h->magnitude[bin_of(fabs(v), greatest_magnitude(h) / HISTOGRAM_BINS)]++;
+    if (v != 0) h->magnitude[bin_of(fabs(v), greatest_magnitude(h) / HISTOGRAM_BINS)]++;
 }
 static int64_t total(const struct histogram *h) {
     int64_t n = 0;

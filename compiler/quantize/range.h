@@ -12,7 +12,8 @@
 enum range_method { RANGE_MINMAX, RANGE_PERCENTILE, RANGE_ENTROPY, RANGE_MSE };
 #define RANGE_METHODS "minmax percentile entropy mse" /* in that order */
 
-/* How often values fell into each of equal parts of [lo, hi], and their magnitudes into those from 0 to the greatest.
+/* How often values fell into each of equal parts of [lo, hi], and their magnitudes into those from 0 to the greatest;
+ * there without the zeros, which have a code in any range, and of which a Relu leaves so many that they outweigh all.
  */
 enum { HISTOGRAM_BINS = 2048 };
 struct histogram {
