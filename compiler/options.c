@@ -470,7 +470,7 @@ const struct option_row option_rows[] = {
     {"external-data", 0, NULL,
      "write the weights of an ONNX model beside it, in FILE.data (default: only where it would have 2 GiB or more)",
      CMD_COMPILE | CMD_SURGEON, set_external_data, NULL, ONCE},
-    {"out", 'o', "FILE", "the ONNX model that is written", CMD_SURGEON, set_out, NULL, ONCE},
+    {"out", 'o', "FILE", "the ONNX model that is written", CMD_SURGEON | OPTION_OF_CALL, set_out, NULL, ONCE},
     {"inputs", 0, "NAME,...",
      "the model begins at these values: what only they need goes, and there are no other inputs", CMD_SURGEON,
      add_cut_input, NULL, REPEATS},
