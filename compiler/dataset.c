@@ -4,8 +4,8 @@
 #include "compiler/dataset.h"
 #include "compiler/metric.h"
 #include "compiler/peer.h"
+#include "compiler/samples.h"
 #include "compiler/verification.h"
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -19,35 +19,14 @@ struct dataset {
     struct harness *h;
     const char *metric;
     bool python; /* a file of the user's */
-    VEC(const char *) folders;
+    struct samples samples;
 };
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-/* Folders below --dataset that hold an input, in order of their names. */
+/* Metrics of Python run in another folder: the paths are absolute. */
 static bool find_samples(struct dataset *d) {
     struct ctx *c = d->s->c;
-    const char *root = d->s->o->dataset;
     char real[PATH_MAX];
-    bool there = realpath(root, real);
-    DIR *dir = opendir(there ? real : root);
-    if (!dir) {
-        diag_at(&c->diags, DIAG_ERROR, E_FILE, NULL, NULL, "--dataset: cannot open %s: %s", diag_quote(&c->arena, root),
-                strerror(errno));
-        return false;
-    }
-    for (struct dirent *e; (e = readdir(dir));) {
-        const char *below = format(c, "%s/%s", real, e->d_name);
-        bool holds = access(format(c, "%s/input_0.pb", below), F_OK) == 0 ||
-                     access(format(c, "%s/input_0.npy", below), F_OK) == 0;
-        if (*e->d_name != '.' && holds) PUSH(&c->arena, &d->folders, below);
-    }
-    closedir(dir);
-    if (d->folders.n) {
-        qsort(d->folders.v, (size_t)d->folders.n, sizeof *d->folders.v, by_name);
-        return true;
-    }
-    diag_at(&c->diags, DIAG_ERROR, E_FILE, NULL, NULL, "--dataset: %s holds no samples", diag_quote(&c->arena, root));
-    diag_help(&c->diags, "a sample is a folder of input_0.npy or input_0.pb, and so on, as --data takes it");
-    return false;
+    if (!realpath(d->s->o->dataset, real)) snprintf(real, sizeof real, "%s", d->s->o->dataset);
+    return samples_find(c, "dataset", format(c, "%s", real), &d->samples);
 }
 static bool keep(struct dataset *d, const char *as, const char *to, int sample, int n) {
     bool ok = true;
@@ -67,9 +46,9 @@ static bool run_samples(struct dataset *d) {
     struct options o = *given;
     bool ok = true;
     s->o = &o;
-    for (int k = 0; k < d->folders.n && ok; k++) {
-        progress("sample %d of %d", k + 1, d->folders.n);
-        o.data = d->folders.v[k];
+    for (int k = 0; k < d->samples.v.n && ok; k++) {
+        progress("sample %d of %d", k + 1, d->samples.v.n);
+        o.data = d->samples.v.v[k];
         struct tensor **inputs = session_inputs(s);
         ok = inputs && harness_run(d->h, inputs, NULL, 0, 0, NULL) && keep(d, "in", "in", k, p->ins.n) &&
              keep(d, "out", "own", k, p->outs.n);
@@ -94,7 +73,7 @@ static void wanted(struct dataset *d, struct arena *a, int sample, struct tensor
     struct session *s = d->s;
     const struct options *given = s->o;
     struct options o = *given;
-    o.data = d->folders.v[sample];
+    o.data = d->samples.v.v[sample];
     s->o = &o;
     memset(to, 0, (size_t)s->w->program->outs.n * sizeof *to);
     if (!session_references(s, to)) load(d, a, "want", sample, to);
@@ -104,15 +83,15 @@ static bool by_metric(struct dataset *d, const char *whose, double *value) {
     struct metric *m = metric_new(d->s->c, d->metric);
     int n = d->s->w->program->outs.n;
     bool ok = true;
-    for (int k = 0; k < d->folders.n && ok; k++) {
+    for (int k = 0; k < d->samples.v.n && ok; k++) {
         struct arena a = {0};
         struct tensor **outputs = NEWN(&a, struct tensor *, n + 1), **want = NEWN(&a, struct tensor *, n + 1);
         if (metric_is_error(m)) wanted(d, &a, k, want);
         ok = load(d, &a, whose, k, outputs);
         if (!ok)
             diag(&d->s->c->diags, DIAG_ERROR, E_ENV, "the referee has no value for an output of sample %s",
-                 diag_quote(&d->s->c->arena, d->folders.v[k]));
-        ok = ok && metric_add(m, d->folders.v[k], outputs, want, n);
+                 diag_quote(&d->s->c->arena, d->samples.v.v[k]));
+        ok = ok && metric_add(m, d->samples.v.v[k], outputs, want, n);
         arena_free(&a);
     }
     *value = metric_value(m);
@@ -123,7 +102,7 @@ static bool by_python(struct dataset *d, const char *whose, double *value) {
     char real[PATH_MAX];
     const char *why = NULL, *file = realpath(d->metric, real);
     const char *more[] = {file, whose, NULL};
-    struct peer_data data = {d->folders.v, d->folders.n, more, NULL};
+    struct peer_data data = {d->samples.v.v, d->samples.v.n, more, NULL};
     char *end = NULL;
     if (file && peer_ask_all(d->s, "templates/peer/metric.py", &data, &why)) {
         *value = strtod(data.said, &end);
@@ -142,7 +121,7 @@ static bool value_of(struct dataset *d, const char *whose, double *value) {
 /* ---- the command */
 static bool ask_referee(struct dataset *d, const struct referee *with) {
     struct ctx *c = d->s->c;
-    struct peer_data data = {d->folders.v, d->folders.n, NULL, NULL};
+    struct peer_data data = {d->samples.v.v, d->samples.v.n, NULL, NULL};
     const char *why = "it is asked for one run, not for a data set";
     if (with->script && peer_ask_all(d->s, with->script, &data, &why)) return true;
     diag(&c->diags, DIAG_ERROR, E_ENV, "%s cannot be asked: %s", with->name, why);
@@ -159,12 +138,12 @@ static void tell(struct dataset *d, const struct referee *with, double value, do
                *allowed = o->max_drop_given ? format(c, " (%.3g is allowed)", o->max_drop) : "";
     if (!o->max_drop_given) than = "";
     if (worse)
-        diag(&c->diags, DIAG_ERROR, E_OUTPUT, "%s %.6g on %d samples%s%s", d->metric, value, d->folders.n, than,
+        diag(&c->diags, DIAG_ERROR, E_OUTPUT, "%s %.6g on %d samples%s%s", d->metric, value, d->samples.v.n, than,
              allowed);
-    else if (!o->json) printf("%s %.6g on %d samples%s%s\n", d->metric, value, d->folders.n, than, allowed);
+    else if (!o->json) printf("%s %.6g on %d samples%s%s\n", d->metric, value, d->samples.v.n, than, allowed);
     if (!o->json) return;
     json_t *root = json_pack("{s:b, s:o, s:i, s:f}", "same", !worse, "metric", json_name(&c->arena, d->metric),
-                             "samples", d->folders.n, "value", value);
+                             "samples", d->samples.v.n, "value", value);
     if (o->max_drop_given) {
         if (!error) json_object_set_new(root, "baseline", json_real(base));
         json_object_set_new(root, "drop", json_real(drop));
