@@ -52,7 +52,7 @@ static bool read_through(struct grouping *q, struct node *n) {
         struct info *reader = u->region ? NULL : info_of(q, u->node);
         if (!reader || reader->alone || reader->cls->cls != CLASS_CONTRACT) return false;
     }
-    return decide(q->c, "%s is read through", n->origin);
+    return decide(q->c, "%.*s is read through", OWN_ORIGIN(n));
 }
 static void take_views(struct grouping *q, struct group *gr) {
     for (int k = 0; k < gr->anchor->ins.n; k++) {
@@ -209,7 +209,7 @@ static void join_widened(struct grouping *q, struct group *gr, const struct node
         struct info *i = d ? info_of(q, d) : NULL;
         if (i && !i->group && !i->alone && i->trial != gr && !i->through && i->cls->cls == CLASS_MAP &&
             better_for_reader(q, d) && type_same_dims(&d->outs.v[0]->type, &n->outs.v[0]->type) &&
-            decide(q->c, "%s joins the kernel of %s", d->origin, gr->anchor->origin))
+            decide(q->c, "%.*s joins the kernel of %.*s", OWN_ORIGIN(d), OWN_ORIGIN(gr->anchor)))
             join(q, gr, d);
     }
 }
@@ -220,7 +220,7 @@ static void grow(struct grouping *q, struct group *gr) {
     for (struct node *n = gr->anchor->next; !ends && n && info_of(q, n)->position <= last; n = n->next) {
         bool rows;
         if (!reads_group(q, n, gr) || refusal(q, n, gr, &rows)) continue;
-        if (!decide(q->c, "%s joins the kernel of %s", n->origin, gr->anchor->origin)) continue;
+        if (!decide(q->c, "%.*s joins the kernel of %.*s", OWN_ORIGIN(n), OWN_ORIGIN(gr->anchor))) continue;
         if (rows) gr->cls = CLASS_ROW;
         else join_widened(q, gr, n);
         join(q, gr, n);

@@ -67,12 +67,15 @@ static void write_borders(struct ctx *c, struct proc *p, const struct param_layo
         if (p->body.last == last) p->steps.n--; /* a kernel that was widened fills its pad lanes itself */
     }
 }
-/* "conv1 and 2 more": the nodes that it is made for now. */
+/* What the kernel is made for now: a few of the lines, with commas between. */
 static const char *nodes_in_short(struct lowering *l) {
-    const char *s = l->nodes ? l->nodes : "";
-    int n = (int)strcspn(s, "\n"), more = 0;
-    for (const char *at = s + n; *at; at++) more += *at == '\n';
-    return more ? format(l->c, "%.*s and %d more", n, s, more) : format(l->c, "%.*s", n, s);
+    enum { SHOWN = 3 };
+    struct text t = {0};
+    int lines = 0;
+    for (const char *s = l->nodes ? l->nodes : ""; *s; s += strcspn(s, "\n"), s += *s == '\n')
+        if (lines++ < SHOWN) text_printf(&t, "%s%.*s", t.n ? ", " : "", (int)strcspn(s, "\n"), s);
+    if (lines > SHOWN) text_printf(&t, " and %d more", lines - SHOWN);
+    return text_take(&t, &l->c->arena);
 }
 void schedule_as_asked(struct lowering *l, struct proc *p, const struct param_layout *lay) {
     const struct lower_options *o = l->o;

@@ -330,7 +330,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     if (gr->cls == CLASS_WINDOW && !l->o->no_schedule && slides_along_channels(l, gr->anchor))
         return lower_on_copies(l, gs, gr);
     if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || stands_alone(l, first) ||
-        !decide(l->c, "%s is a view", first->origin))
+        !decide(l->c, "%.*s is a view", OWN_ORIGIN(first)))
         return lower_statements_of(l, gs, gr);
     bool copies = reads_plain_copy(l, first, &operand);
     struct value *read = copies ? first->ins.v[operand] : NULL;

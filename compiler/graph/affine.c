@@ -61,7 +61,7 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     if (!known_channels(x, &a) || !bias_fits(b, a.channels)) return false;
     if (op_channel_count(w, &how.out) != a.channels || !affine_of(c, after, x, &a)) return false;
     const struct tensor *scaled = scaled_weights(c, w, &how.out, &a);
-    if (!scaled || !decide(g->ctx, "%s goes into %s", after->origin, n->origin)) return false;
+    if (!scaled || !decide(g->ctx, "%.*s goes into %.*s", OWN_ORIGIN(after), OWN_ORIGIN(n))) return false;
     struct tensor *bias = tensor_new(&c->arena, w->type, &a.channels, 1);
     for (int64_t k = 0; k < a.channels; k++) tensor_set_f(bias, k, (b ? tensor_f(b, k) : 0) * a.scale[k] + a.shift[k]);
     node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, scaled));
@@ -89,7 +89,8 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
         return false;
     for (int64_t k = 0; k < a.channels; k++) shifts = shifts || a.shift[k] != 0;
     const struct tensor *scaled = scaled_weights(c, w, &how.in, &a);
-    if (!scaled || (shifts && how.edges) || !decide(g->ctx, "%s goes into %s", before->origin, n->origin)) return false;
+    if (!scaled || (shifts && how.edges) || !decide(g->ctx, "%.*s goes into %.*s", OWN_ORIGIN(before), OWN_ORIGIN(n)))
+        return false;
     if (shifts) {
         double *sum = NEWN(&c->arena, double, results);
         struct tensor *bias = tensor_new(&c->arena, w->type, &results, 1);
@@ -133,7 +134,7 @@ static void write_out(struct graph *g, struct node *n) {
     struct value *x = n->ins.n ? n->ins.v[0] : NULL;
     if (!x || n->ins.n < 3 || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) ||
         !known_channels(x, &a) || !affine_of(g->ctx, n, x, &a) ||
-        !decide(g->ctx, "%s as a product and a sum", n->origin))
+        !decide(g->ctx, "%.*s as a product and a sum", OWN_ORIGIN(n)))
         return;
     VEC(struct node *) chain = {0};
     struct node *last = n;

@@ -74,7 +74,7 @@ static void sweep(struct graph *g, struct region *r, struct map *constants, bool
             if (!first) map_put(&seen, key(n), n);
             continue;
         }
-        if (!decide(g->ctx, "%s stands for %s", first->origin, n->origin)) continue;
+        if (!decide(g->ctx, "%.*s stands for %.*s", OWN_ORIGIN(first), OWN_ORIGIN(n))) continue;
         for (int k = 0; k < n->outs.n; k++)
             if (n->outs.v[k]) value_replace(n->outs.v[k], first->outs.v[k]);
         trace_because(g, NULL, "the two are equal");

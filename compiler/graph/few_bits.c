@@ -6,6 +6,7 @@
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
+#include <string.h>
 
 /* The weights as the product reads them: columns[n] of so many rows[k], whatever way they lie. */
 struct weights {
@@ -116,7 +117,7 @@ static void keep_few_bits(void *env, struct node *n) {
     if (!row || !row->blocks.name || n->outs.v[0]->type.dtype != F32) return;
     if (!find_weights(node_in(n, 1), row->scaled_axis(n) == 0, &w) || !fits_bias(n, &w)) return;
     if (node_int(n, "transA") || !is_one(n, "alpha") || row->scaled_axis(n) < 0) return;
-    if (!decide(g->ctx, "weights of %s stay in few bits", n->origin)) return;
+    if (!decide(g->ctx, "weights of %.*s stay in few bits", OWN_ORIGIN(n))) return;
     struct value *ins[] = {n->ins.v[0], packed_cells(g, &w), scales(g, &w), packed_zeros(g, &w), NULL, node_in(n, 2)};
     int count = 6;
     while (!ins[count - 1]) count--;

@@ -179,7 +179,7 @@ const char *graph_why_floats(struct graph *g, struct node *n) {
 static bool rewrite(struct graph *g, struct node *n) {
     struct island i = {.g = g, .n = n};
     const struct op_integers *form;
-    if (refusal(n, &i, &form) || !decide(g->ctx, "%s in integers", n->origin)) return false;
+    if (refusal(n, &i, &form) || !decide(g->ctx, "%.*s in integers", OWN_ORIGIN(n))) return false;
     replace(&i, form);
     return true;
 }
@@ -226,7 +226,7 @@ static bool pick_bytes(struct graph *g, struct node *n) {
     struct value *v = node_in(n, 0);
     if (!quantised(n, &y) || !v || v->type.dtype != F32 || dequantised(v, &x) || !is_one_scale(y.scale)) return false;
     if (y.zero && (!y.zero->init || tensor_count(y.zero->init) != 1)) return false;
-    if (!is_picked(v, &y, PICKS_MOST) || !decide(g->ctx, "bytes are picked before %s", n->origin)) return false;
+    if (!is_picked(v, &y, PICKS_MOST) || !decide(g->ctx, "bytes are picked before %.*s", OWN_ORIGIN(n))) return false;
     picked_bytes(v);
     v->name = y.bytes->name;
     value_replace(y.bytes, v);

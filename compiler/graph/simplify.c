@@ -149,7 +149,7 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
         nodes_remove_between(before, n); /* made in vain */
         return false;
     }
-    if (!decide(s->g->ctx, "rule %s at %s", p->rule->name, n->origin)) {
+    if (!decide(s->g->ctx, "rule %s at %.*s", p->rule->name, OWN_ORIGIN(n))) {
         nodes_remove_between(before, n);
         return false;
     }

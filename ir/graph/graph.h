@@ -86,6 +86,8 @@ struct node {
     const char *origin;           /* `node 17 "conv1" (Conv)`, for diagnostics and comments; see ir/graph/trace.h */
     VEC(const struct sym *) syms; /* produced symbols, in the order the definition asks for them */
 };
+/* For "%.*s": of the nodes that it stands for, itself. */
+#define OWN_ORIGIN(n) (int)strcspn((n)->origin, "\n"), (n)->origin
 struct region {
     struct graph *graph;
     struct node *owner; /* NULL for the top region */
