@@ -229,6 +229,7 @@ void entry_source(struct program *p, struct text *out) {
                 "/* %s: the program around the kernels. How to use it: %s.h. */\n#include \"%s.h\"\n#include "
                 "<string.h>\n#include \"%s_%s.h\"\n\n",
                 p->name, p->name, p->name, p->name, one ? "kernels" : "variants");
+    if (one && p->device) device_ranges(p, out);
     if (one) places_macros(p, out);
     text_add(out, body.s);
     text_free(&body);

@@ -2,6 +2,7 @@
  * caller's or the context's own. Parts of NAME.c that entry.c puts in their places; see program.h. */
 #include "codegen/program.h"
 #include "codegen/weights.h"
+#include <string.h>
 
 const struct region_words *region_words(const struct program *p) {
     static const struct region_words c = {"nn_region", "nn_region_alloc", "nn_region_free"},
@@ -51,4 +52,19 @@ void device_grow(struct text *out) {
              "            if (!m->config.grow || !m->config.grow(m->config.user, m->error.need, "
              "&m->config.arena, &m->config.arena_size)) return status;\n" GROWN_IS_USABLE(
                  "            ") "        }\n        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
+}
+void device_ranges(struct program *p, struct text *out) {
+    text_add(out, "#ifdef NN_NVTX /* each launch is a range of Nsight's, by NVIDIA's header */\n#include "
+                  "<nvtx3/nvToolsExt.h>\n");
+    for (int k = 0; k < p->m->procs.n; k++) {
+        const struct proc *q = p->m->procs.v[k];
+        if (q->launch) continue;
+        const char *name = emit_proc_name(p->c, q, &p->emit);
+        size_t n = q->comment ? strcspn(q->comment, "\n") : 0;
+        const char *title = format(p->c, "%s%s%.*s", name, n ? ": " : "", (int)n, n ? q->comment : "");
+        text_printf(out, "#define %s(...) (nvtxRangePushA(", name);
+        emit_cut_string(out, title, strlen(title));
+        text_printf(out, "), %s(__VA_ARGS__), (void)nvtxRangePop())\n", name);
+    }
+    text_add(out, "#endif\n\n");
 }

@@ -1,23 +1,11 @@
 /* manifest.json: the facts of a build folder for other programs. See project.h. */
-#include "codegen/project.h"
+#include "codegen/manifest.h"
+#include "lower/problem/work.h"
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of a model need not be UTF-8; then their escaped form is given. */
-static json_t *text_value(const struct project *w, const char *s) {
-    json_t *j = s ? json_string(s) : json_null();
-    return j ? j : json_string(diag_quote(&w->program->c->arena, s));
-}
-/* An array of the lines of a text; empty for NULL. */
-static json_t *lines(const struct project *w, const char *s) {
-    json_t *all = json_array();
-    for (const char *end; s; s = *end ? end + 1 : NULL) {
-        end = s + strcspn(s, "\n");
-        json_array_append_new(all, text_value(w, format(w->program->c, "%.*s", (int)(end - s), s)));
-    }
-    return all;
-}
 static json_t *dims_value(struct program *p, const struct buf *b) {
     json_t *a = json_array();
     for (int k = 0; k < b->nlogical; k++) {
@@ -29,7 +17,7 @@ static json_t *dims_value(struct program *p, const struct buf *b) {
 }
 static json_t *io_value(const struct project *w, const struct io *io) {
     json_t *o = json_object();
-    json_object_set_new(o, "name", text_value(w, io->buf->name));
+    json_object_set_new(o, "name", manifest_text(w, io->buf->name));
     json_object_set_new(o, "member", json_string(io->member));
     json_object_set_new(o, "type", json_string(dtype_name(io->buf->type)));
     json_object_set_new(o, "onnx_type", json_integer(dtype_onnx(io->buf->type)));
@@ -43,7 +31,7 @@ static json_t *symbols(const struct project *w) {
     for (int k = 0; k < p->syms.n; k++) {
         const struct sym *s = p->syms.v[k];
         json_t *o = json_object();
-        json_object_set_new(o, "name", text_value(w, s->name));
+        json_object_set_new(o, "name", manifest_text(w, s->name));
         json_object_set_new(o, "member", json_string(program_sym(p, s)));
         json_object_set_new(o, "least", json_integer(s->lo));
         json_object_set_new(o, "most", json_integer(s->hi));
@@ -55,7 +43,7 @@ static json_t *symbols(const struct project *w) {
 static json_t *weight_entry(const struct project *w, struct program *p, int k) {
     const struct weight *q = &p->weights.v[k];
     json_t *e = json_object();
-    json_object_set_new(e, "name", text_value(w, q->buf->name));
+    json_object_set_new(e, "name", manifest_text(w, q->buf->name));
     json_object_set_new(e, "type", json_string(dtype_name(q->buf->type)));
     json_object_set_new(e, "dims", dims_value(p, q->buf));
     json_object_set_new(e, "offset", json_integer(q->offset));
@@ -84,40 +72,22 @@ static json_t *manifest_states(const struct program *p) {
             list, json_pack("{s:i, s:i}", "input", p->m->kept.v[k].input, "output", p->m->kept.v[k].output));
     return list;
 }
-/* By the entry: the parts that it launches stand beside it in its file. */
-static bool is_called(const struct proc *p) { return !p->launch; }
-/* The kernels that are for a node of the model, by its origin; all of these lists are in `lists`. */
-static void note_kernels(const struct project *w, struct map *of_node, json_t *lists) {
-    struct program *p = w->program;
-    for (int k = 0; k < p->m->procs.n; k++)
-        for (const char *s = is_called(p->m->procs.v[k]) ? p->m->procs.v[k]->comment : NULL, *end; s;
-             s = *end ? end + 1 : NULL) {
-            end = s + strcspn(s, "\n");
-            uint64_t key = PKEY(internn(p->c->names, s, (size_t)(end - s)));
-            json_t *list = map_get(of_node, key);
-            if (!list) {
-                map_put(of_node, key, list = json_array());
-                json_array_append_new(lists, list);
-            }
-            json_array_append_new(list, json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
-        }
-}
 /* What became of each node of the model. */
 static json_t *nodes(const struct project *w) {
     struct program *p = w->program;
     struct map of_node = {.arena = &p->c->arena};
     json_t *all = json_array(), *lists = json_array();
-    note_kernels(w, &of_node, lists);
+    manifest_kernels(w, &of_node, lists);
     for (int k = 0; k < p->m->sources.n; k++) {
         const struct source_node *s = &p->m->sources.v[k];
         json_t *o = json_object(), *kernels = map_get(&of_node, PKEY(s->into ? s->into : s->origin));
-        json_object_set_new(o, "node", text_value(w, s->origin));
+        json_object_set_new(o, "node", manifest_text(w, s->origin));
         json_object_set_new(o, "state", json_string(source_state_name(s->state)));
-        if (s->into) json_object_set_new(o, "into", text_value(w, s->into));
+        if (s->into) json_object_set_new(o, "into", manifest_text(w, s->into));
         if (s->pass) json_object_set_new(o, "pass", json_string(s->pass));
         if (s->rule) json_object_set_new(o, "rule", json_string(s->rule));
         const char *why = s->why || s->state != SOURCE_ALIVE || kernels ? s->why : "statements of the run function";
-        if (why) json_object_set_new(o, "why", text_value(w, why));
+        if (why) json_object_set_new(o, "why", manifest_text(w, why));
         if (s->state != SOURCE_REMOVED)
             json_object_set_new(o, "kernels", kernels ? json_deep_copy(kernels) : json_array());
         json_array_append_new(all, o);
@@ -137,13 +107,22 @@ json_t *manifest_holders(const struct project *w, const holders *h) {
     json_t *all = json_array();
     for (int k = 0; k < h->n; k++) {
         const struct holder *x = &h->v[k];
-        json_t *o = json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
+        json_t *o = json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", manifest_text(w, x->name), "kind",
                               value_kind_name(x->kind), "present", x->present, "first", x->first, "count", x->n);
         if (x->asked) json_object_set_new(o, "asked", json_true());
         if (x->packed) json_object_set_new(o, "packed", json_true());
         json_array_append_new(all, o);
     }
     return all;
+}
+static json_t *number_or_null(double v) { return isfinite(v) ? json_integer((json_int_t)v) : json_null(); }
+static json_t *kernel_value(const struct project *w, struct program *p, const struct proc *q) {
+    struct work work = kernel_work(p->m->entry, q, NAN, &(struct sizes_of_run){manifest_size, p});
+    json_t *e = json_pack(
+        "{s:s, s:o, s:s, s:o, s:o, s:o}", "name", emit_proc_name(p->c, q, &p->emit), "nodes",
+        manifest_lines(w, q->comment), "problem", q->problem ? problem_class_name(q->problem->cls) : "loops", "calls",
+        number_or_null(work.calls), "products", number_or_null(work.products), "bytes", number_or_null(work.bytes));
+    return e;
 }
 void project_manifest(const struct project *w, struct text *out) {
     struct program *p = w->program;
@@ -155,9 +134,9 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "name", json_string(p->name));
     json_object_set_new(o, "target", json_string(program_targets(p)));
     json_object_set_new(o, "cflags", json_string(w->cflags));
-    json_object_set_new(source, "file", text_value(w, p->o->model_file));
+    json_object_set_new(source, "file", manifest_text(w, p->o->model_file));
     json_object_set_new(source, "hash", json_string(format(p->c, "%016llx", (unsigned long long)p->o->model_hash)));
-    json_object_set_new(source, "producer", text_value(w, p->o->producer));
+    json_object_set_new(source, "producer", manifest_text(w, p->o->producer));
     json_object_set_new(o, "source", source);
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, io_value(w, &p->outs.v[k]));
@@ -166,10 +145,8 @@ void project_manifest(const struct project *w, struct text *out) {
     for (int j = 0; j < p->nall; j++)
         for (int k = 0; k < p->all[j]->m->procs.n; k++) {
             const struct proc *q = p->all[j]->m->procs.v[k];
-            if (!is_called(q)) continue;
-            json_t *e = json_object();
-            json_object_set_new(e, "name", json_string(emit_proc_name(p->c, q, &p->all[j]->emit)));
-            json_object_set_new(e, "nodes", lines(w, q->comment));
+            if (!manifest_lists(q)) continue;
+            json_t *e = kernel_value(w, p->all[j], q);
             json_array_append_new(kernels, e);
         }
     json_object_set_new(o, "symbols", symbols(w));
@@ -182,6 +159,8 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "weights", weights(w));
     json_object_set_new(o, "kernels", kernels);
     json_object_set_new(o, "nodes", nodes(w));
+    if (p->m->from) json_object_set_new(o, "graph", manifest_graph(w));
+    json_object_set_new(o, "plan", manifest_plan(w));
     json_object_set_new(o, "sources", sources);
     json_object_set_new(o, "files", files);
     char *s = json_dumps(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

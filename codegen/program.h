@@ -148,9 +148,10 @@ struct region_words {
     const char *type, *alloc, *free;
 };
 const struct region_words *region_words(const struct program *p);
-void device_init(struct program *p, struct text *out);  /* part of NAME_init: weights and arena on the device */
-void device_close(struct program *p, struct text *out); /* NAME_free */
-void device_grow(struct text *out);                     /* part of NAME_run, after a run that found no room */
+void device_init(struct program *p, struct text *out);   /* part of NAME_init: weights and arena on the device */
+void device_close(struct program *p, struct text *out);  /* NAME_free */
+void device_grow(struct text *out);                      /* part of NAME_run, after a run that found no room */
+void device_ranges(struct program *p, struct text *out); /* macros that put ranges around the launches */
 /* C after config.grow: no run goes on, now or later, with an arena that init would have refused. */
 #define GROWN_IS_USABLE(indent)                                                                                        \
     indent "if (!m->config.arena || m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "    \

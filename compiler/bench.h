@@ -22,6 +22,8 @@ bool bench_compiled(struct bench *b, struct session *s);
 struct budget bench_taken(const struct bench *b);
 /* What was measured: `model`, `target`, `threads`, `dims`. */
 json_t *bench_identity(const struct bench *b);
+json_t *bench_json(const struct bench *b); /* what --json prints; with --per-kernel the kernels, too */
+void bench_print(const struct bench *b);   /* the same, for people */
 /* Of a run: nanoseconds, or instructions. */
 double bench_median(const struct bench *b);
 #endif

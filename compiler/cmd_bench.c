@@ -42,41 +42,48 @@ static struct budget best_taken(const struct bench *b) {
     if (taken.has[BUDGET_LATENCY]) taken.v[BUDGET_LATENCY] = (int64_t)b->times[0];
     return taken;
 }
-static void print_times(const struct bench *b, double least, double median, double p99, const struct baseline *base) {
+static double least_ms(const struct bench *b) { return b->times[0] / 1e6; }
+static double median_ms(const struct bench *b) { return b->times[b->runs / 2] / 1e6; }
+static double p99_ms(const struct bench *b) { return b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6; }
+json_t *bench_json(const struct bench *b) {
     const struct program *p = b->s->w->program;
     struct budget taken = bench_taken(b);
     json_t *o = bench_identity(b);
     json_object_update_new(o, json_pack("{s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "runs", b->runs, "min_ms",
-                                        least, "median_ms", median, "p99_ms", p99, "arena_bytes",
+                                        least_ms(b), "median_ms", median_ms(b), "p99_ms", p99_ms(b), "arena_bytes",
                                         (json_int_t)program_arena(p), "weights_bytes", (json_int_t)weights_size(p),
                                         "code_bytes", (json_int_t)taken.v[BUDGET_CODE], "static_ram_bytes",
                                         (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum));
     if (budget_is_given(&b->s->o->limits)) json_object_set_new(o, "budget", budget_json(&b->s->o->limits, &taken));
-    taken = best_taken(b);
-    if (base->result) json_object_set_new(o, "baseline", baseline_json(base, b->s->o, &taken));
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));
     if (o && b->s->o->per_kernel) json_object_set_new(o, "kernels", per_kernel_json(&b->kernels));
-    session_json(b->s, o);
+    return o;
 }
-static void report(const struct bench *b, const struct baseline *base) {
+void bench_print(const struct bench *b) {
     const struct program *p = b->s->w->program;
     struct budget taken = bench_taken(b);
-    double least = b->times[0] / 1e6, median = b->times[b->runs / 2] / 1e6,
-           p99 = b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6;
-    if (b->s->o->json) {
-        print_times(b, least, median, p99, base);
-        return;
-    }
     printf("%s on %s: ", p->name, program_targets(p));
     if (b->instructions)
         printf("%llu instructions a run, counted by a plugin of the emulator",
                (unsigned long long)b->instructions[b->runs / 2]);
-    else printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least, median, p99, b->runs);
+    else
+        printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least_ms(b), median_ms(b),
+               p99_ms(b), b->runs);
     printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", (long long)program_arena(p),
            (long long)weights_size(p), (long long)taken.v[BUDGET_CODE]);
     if (b->s->o->per_kernel) per_kernel_print(&b->kernels);
+}
+static void report(const struct bench *b, const struct baseline *base) {
+    if (!b->s->o->json) {
+        bench_print(b);
+        return;
+    }
+    json_t *o = bench_json(b);
+    struct budget best = best_taken(b);
+    if (base->result) json_object_set_new(o, "baseline", baseline_json(base, b->s->o, &best));
+    session_json(b->s, o);
 }
 static void add_checksum(struct bench *b) {
     uint64_t h = 0;

@@ -17,9 +17,9 @@ struct calibration {
     const struct options *o;
     struct ctx *c;
     const struct target *target;
-    const char *folder, *exe;         /* of the program */
-    const char *file, *place, *named; /* that is written: its folder, and its name there */
-    int noted;                        /* of the program's folder */
+    const char *folder, *exe; /* of the program */
+    const char *file;         /* that is written */
+    int noted;                /* of the program's folder */
     struct machine_file out;
     bool kept[NUMBERS_MAX]; /* the row's own: not to be measured here */
 };
@@ -27,12 +27,7 @@ struct calibration {
 /* ---- whether */
 /* Asked before it takes time. */
 static bool may_write(struct calibration *q) {
-    const char *slash = strrchr(q->file, '/');
-    q->named = slash ? slash + 1 : q->file;
-    q->place = !slash ? "." : slash == q->file ? "/" : format(q->c, "%.*s", (int)(slash - q->file), q->file);
-    if (access(q->place, W_OK | X_OK) == 0) return machine_file_may_replace(q->c, q->file);
-    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(&q->c->arena, q->file), strerror(errno));
-    return false;
+    return file_may_put(&q->c->diags, q->file) && machine_file_may_replace(q->c, q->file);
 }
 static bool runs_here(struct calibration *q) {
     const struct target *t = q->target;
@@ -151,16 +146,12 @@ static const char *cpu_name(struct ctx *c) {
 
 /* ---- what is written */
 static bool write_file(struct calibration *q) {
-    struct file_set files;
     struct machine_file again;
     struct text t = {0};
     machine_file_print(&q->out, &t);
     /* Nothing is written that --machine would refuse, such as sizes that a virtual machine makes up. */
     bool sound = machine_file_parse(q->c, q->file, t.s, t.n, &again);
-    bool begun = sound && file_set_begin(&files, &q->c->diags, q->place);
-    bool ok = begun && file_set_add(&files, q->named, t.s, t.n);
-    if (ok) ok = file_set_commit(&files);
-    else if (begun) file_set_abandon(&files);
+    bool ok = sound && file_put(&q->c->diags, q->file, t.s, t.n);
     text_free(&t);
     return ok;
 }

@@ -231,15 +231,9 @@ static void print_records(struct tuning *q, struct text *t) {
 static bool write_records(struct tuning *q) {
     struct ctx *c = ctx_new();
     struct text t = {0};
-    const char *part = arena_printf(q->a, "%s.part", q->file);
     options_diags(q->o, &c->diags);
     print_records(q, &t);
-    bool ok = harness_file(c, part, &t, NULL, 0);
-    if (ok && rename(part, q->file) != 0) {
-        diag(&c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(&c->arena, q->file), strerror(errno));
-        ok = false;
-    }
-    if (!ok) remove(part);
+    bool ok = file_put(&c->diags, q->file, t.s, t.n);
     report_diags(&c->diags);
     text_free(&t);
     ctx_free(c);

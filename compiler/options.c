@@ -409,6 +409,8 @@ FLAG(set_lower, lower)
 FLAG(set_replay, replay)
 FLAG(set_emit_c, emit_c)
 FLAG(set_per_kernel, per_kernel)
+FLAG(set_no_run, no_run)
+SETTER(set_trace, trace, false)
 SETTER(set_passes, passes, true)
 SETTER(set_steps, steps, true)
 SETTER(set_proc, proc, false)
@@ -506,6 +508,13 @@ const struct option_row option_rows[] = {
     {"out", 'o', "FILE", "the numbers that are written (default: TARGET.json)", CMD_CALIBRATE | OPTION_OF_CALL, set_out,
      NULL, ONCE},
     {"time", 0, "SECONDS", "measure for so long at most, about (default 20)", CMD_CALIBRATE, parse_time, NULL, ONCE},
+    {"out", 'o', "FILE", "the page that is written (default: NAME_report.html)", CMD_REPORT | OPTION_OF_CALL, set_out,
+     NULL, ONCE},
+    {"trace", 0, "FILE",
+     "write when each call of a kernel began and ended, for Perfetto (ui.perfetto.dev) and chrome://tracing",
+     CMD_PROFILE | OPTION_OF_CALL, set_trace, NULL, ONCE},
+    {"no-run", 0, NULL, "leave out what only a run tells: times, or counts of instructions, and of diff the outputs",
+     CMD_REPORT | CMD_DIFF, set_no_run, NULL, ONCE},
     {"machine", 0, "FILE",
      "predict with the numbers of this machine, as `gcc2nn calibrate` has measured them; for the target that they are "
      "of",
@@ -535,9 +544,9 @@ const struct option_row option_rows[] = {
      "an error",
      CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, set_against, REFEREE_WORDS, ONCE},
     {"rtol", 0, "R", "what an element may be off, by the greatest magnitude of its tensor (default: by type)",
-     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_rtol, NULL, ONCE},
-    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_atol, NULL,
-     ONCE},
+     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR | CMD_DIFF, parse_rtol, NULL, ONCE},
+    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY | CMD_BISECT | CMD_DOCTOR | CMD_DIFF,
+     parse_atol, NULL, ONCE},
     {"steps", 0, "N", "how many quantization steps quantized values may be off (default 1), and integers of any model",
      CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_steps, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
@@ -555,9 +564,10 @@ const struct option_row option_rows[] = {
      parse_drop, NULL, ONCE},
     {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)",
      CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, set_python, NULL, ONCE},
-    {"runs", 0, "R", "how many runs to time (default: bench 50, tune 20)", CMD_BENCH | CMD_TUNE, parse_runs, NULL,
-     ONCE},
-    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH | CMD_TUNE, parse_warmup, NULL, ONCE},
+    {"runs", 0, "R", "how many runs to time (default 50; tune 20)",
+     CMD_BENCH | CMD_TUNE | CMD_REPORT | CMD_PROFILE | CMD_DIFF, parse_runs, NULL, ONCE},
+    {"warmup", 0, "W", "runs before the first timed one (default 5)",
+     CMD_BENCH | CMD_TUNE | CMD_REPORT | CMD_PROFILE | CMD_DIFF, parse_warmup, NULL, ONCE},
     {"per-kernel", 0, NULL,
      "what each kernel takes, the longest first: time, operations, bytes, and how near that is to the machine's best",
      CMD_BENCH, set_per_kernel, NULL, ONCE},
@@ -590,7 +600,7 @@ const struct option_row option_rows[] = {
      "print the program after this pass, or after `all`; `fuse`: the groups; `problems`: what each kernel computes; "
      "`choices`: what was tried for it and taken; `nodes`: what became of the model's nodes; `kernels`: the kernels "
      "before their schedules, with the steps to do",
-     CMD_COMPILE | (CMD_PROGRAM & ~CMD_TUNE), add_dump, NULL, REPEATS},
+     CMD_COMPILE | (CMD_PROGRAM & ~(CMD_TUNE | CMD_REPORT | CMD_PROFILE | CMD_DIFF)), add_dump, NULL, REPEATS},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL, ONCE},
     {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
     {"no-rule", 0, "RULE", "leave this rule of simplify out; `gcc2nn list-rules` names them",

@@ -46,13 +46,13 @@ struct options {
     const char *name, *target, *targets; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit;
-    const char *machine;                     /* a file */
+    const char *machine, *trace;             /* files */
     VEC(const char *) inputs;                /* NAME=FILE */
     VEC(const char *) alone, precision_pins; /* of --no-fuse; NODE=TYPE */
     VEC(const char *) ops, op_paths;
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool external_data, interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes,
-        per_kernel, lower, replay, emit_c;
+        per_kernel, no_run, events, lower, replay, emit_c;
     const char *dataset, *metric; /* NULL: not given */
     double max_drop;
     bool max_drop_given;
@@ -105,8 +105,11 @@ enum { /* bits of commands, for the table of options */
        CMD_QUANTIZE = 1 << 14,
        CMD_SURGEON = 1 << 15,
        CMD_DOCTOR = 1 << 16,
-       CMD_PROGRAM =
-           CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT | CMD_DOCTOR, /* those that build and run */
+       CMD_REPORT = 1 << 17,
+       CMD_PROFILE = 1 << 18,
+       CMD_DIFF = 1 << 19,
+       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT | CMD_DOCTOR | CMD_REPORT | CMD_PROFILE |
+                     CMD_DIFF, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE | CMD_SURGEON,
        CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
        OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */

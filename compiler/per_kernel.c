@@ -5,7 +5,7 @@
 #include "codegen/template.h"
 #include "lower/machine/machine.h"
 #include "lower/micro/micro.h"
-#include "lower/problem/problem.h"
+#include "lower/problem/work.h"
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,9 +38,9 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
     int n = 0, first = 0;
     if (p->device) {
         diag(&s->c->diags, DIAG_ERROR, E_TARGET,
-             "--per-kernel: kernels of a GPU run beside the program, whose clock says nothing of them");
-        diag_help(&s->c->diags, "keep the code with --build-dir and run it under `nsys profile` or `ncu`, which name "
-                                "kernels as the code does");
+             "kernels of a GPU run beside the program, whose clock says nothing of them");
+        diag_help(&s->c->diags, "keep the code with --build-dir, compile it with -DNN_NVTX and run it under `nsys "
+                                "profile`, which then shows a range for each kernel, or under `ncu`");
         return false;
     }
     if (s->compile.target->runner) return true;         /* counted by functions */
@@ -58,81 +58,19 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
     template_text(&t, "templates/project/clocks.c", (const char *const[]){"NAME", p->name, NULL});
     more[n] = format(s->c, "%s_clocks.c", p->name);
     o->more = more, o->instead = instead, o->main_flags = "-DIO_TIMED";
+    if (s->o->events) o->flags = "-O2 -DIO_COUNTERS";
     return write_timed(s, more[n], &t);
 }
 
-/* ---- what a call does */
-struct sizes_of_call {
-    const struct proc *p;
-    const struct stmt *call;
-    const struct program *program;
-    const int64_t *dims; /* of the program's symbols */
-};
-static bool input_size(void *env, expr leaf, int64_t *v) {
-    const struct sizes_of_call *q = env;
-    for (int k = 0; k < q->program->syms.n; k++)
-        if (leaf->op == X_SYM && leaf->u.sym == q->program->syms.v[k]) return *v = q->dims[k], true;
-    return false;
-}
-static bool kernel_size(void *env, expr leaf, int64_t *v) {
-    const struct sizes_of_call *q = env;
-    for (int k = 0; k < q->p->syms.n; k++)
-        if (leaf->op == X_SYM && !strcmp(leaf->u.sym->name, q->p->syms.v[k]->name))
-            return x_eval_int(q->call->u.call.args[k], input_size, env, v);
-    return false;
-}
-static double size_in_call(struct sizes_of_call *q, expr e) {
-    int64_t n;
-    return x_eval_int(e, kernel_size, q, &n) ? (double)n : NAN;
-}
-static double cells_in_call(struct sizes_of_call *q, const struct var *const *v, int n) {
-    double cells = 1;
-    for (int k = 0; k < n; k++) cells *= size_in_call(q, v[k]->extent);
-    return cells;
-}
-static double products_in_call(struct sizes_of_call *q, const struct problem *k) {
-    double products = k && k->cls != PROBLEM_TEXT ? 0 : NAN;
-    for (int n = 0; k && n < k->stages.n; n++) {
-        const struct stmt *s = k->stages.v[n];
-        if (!sums_products(s->u.stage.op, s->u.stage.value)) continue;
-        products +=
-            cells_in_call(q, s->u.stage.axes, s->u.stage.naxes) * cells_in_call(q, s->u.stage.red, s->u.stage.nred);
-    }
-    return products;
-}
-/* Cells that the stages go through, at most: of an operand, no more are read. */
-static double cells_of_stages(struct sizes_of_call *q, const struct problem *k) {
-    double most = 0;
-    for (int n = 0; n < k->stages.n; n++) {
-        const struct stmt *s = k->stages.v[n];
-        double cells = cells_in_call(q, s->u.stage.axes, s->u.stage.naxes);
-        most = fmax(most, cells * cells_in_call(q, s->u.stage.red, s->u.stage.nred));
-    }
-    return most;
-}
-/* Results, and of operands what is read at most. What loops read that were never stages is not known: of moves, as much
- * as they write. */
-static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
-    double in = 0, out = 0, most = p && p->stages.n ? cells_of_stages(q, p) : INFINITY;
-    for (int k = 0; k < q->p->params.n; k++) {
-        const struct buf *b = q->p->params.v[k].buf;
-        bool result = q->p->params.v[k].dir != DIR_IN;
-        double cells = 1;
-        for (int d = 0; d < b->nd; d++) cells *= size_in_call(q, b->dims[d]);
-        if (!result && most < INFINITY) cells = fmin(cells, most);
-        *(result ? &out : &in) += cells * dtype_bytes(b->type);
-    }
-    if (!p || p->cls == PROBLEM_TEXT) return NAN;
-    return out + (p->stages.n ? in : fmin(in, out));
-}
+/* ---- the machine's best */
 /* Integers may be widened to what an instruction multiplies; floats lie in memory as they are multiplied. */
 static bool multiplies(const struct micro *micro, const struct problem *p, enum dtype sum) {
     if (micro->sum != sum || !p || !p->product) return false;
     return !dtype_is_float(sum) ||
            (p->a.read && p->b.read && p->a.read->u.buf->type == micro->a && p->b.read->u.buf->type == micro->b);
 }
-/* Cycles of the machine's row for so many products, each a cell of the fastest micro-kernel; NAN: it has none. */
-static double cycles_at_best(const struct machine *m, const struct problem *p, double products, double bytes) {
+/* Products that the machine's row has in a cycle at most, by its fastest micro-kernel; 0: it has none. */
+static double products_at_best(const struct machine *m, const struct problem *p) {
     enum dtype sum = p && p->sum ? p->sum->u.stage.buf->type : F32;
     const struct operation *op = machine_multiply_add(m, sum);
     double rate = op ? op->starts * machine_lanes(m, sum) : 0;
@@ -140,6 +78,10 @@ static double cycles_at_best(const struct machine *m, const struct problem *p, d
         double lanes = k->micro->n0 ? k->micro->n0 : machine_lanes(m, k->micro->sum);
         if (multiplies(k->micro, p, sum)) rate = fmax(rate, lanes * k->micro->k0 * k->starts);
     }
+    return rate;
+}
+/* Cycles for so many products and bytes at that rate, the slower of the two counts; NAN: not known. */
+static double cycles_at_best(const struct machine *m, double rate, double products, double bytes) {
     if (products > 0 && rate == 0) return NAN;
     double moves = bytes * m->l2.byte, compute = products > 0 ? products / rate : 0;
     if (isnan(moves)) return products > 0 ? compute : NAN;
@@ -148,27 +90,27 @@ static double cycles_at_best(const struct machine *m, const struct problem *p, d
 
 /* ---- all calls of a run */
 enum { SOME = 3 }; /* nodes, where a line of a table names them */
-struct call_sum {
+struct callers {
     struct arena *a;
-    struct sizes_of_call of;
-    const struct problem *problem; /* NULL: not known */
-    double sites, products, bytes;
-    const char *nodes; /* of the calls */
+    const struct proc *p;
+    int n;
+    const char *nodes;
 };
-static bool add_site(void *env, struct stmt *s) {
-    struct call_sum *q = env;
-    if (s->kind != S_CALL || s->u.call.callee != q->of.p) return true;
-    q->of.call = s;
-    if (s->u.call.origin && q->sites < SOME)
-        q->nodes = arena_printf(q->a, "%s%s%s", q->nodes, *q->nodes ? ", " : "", s->u.call.origin);
-    q->sites++, q->products += products_in_call(&q->of, q->problem), q->bytes += bytes_in_call(&q->of, q->problem);
+static bool add_caller(void *env, const struct stmt *s) {
+    struct callers *q = env;
+    if (s->kind != S_CALL || s->u.call.callee != q->p || !s->u.call.origin || q->n == SOME) return true;
+    q->nodes = arena_printf(q->a, "%s%s%s", q->nodes, q->n++ ? ", " : "", s->u.call.origin);
     return true;
 }
-/* NAN: some of its calls, of which there are so many in the text, stand in loops or branches. */
-static double calls_outside_of_loops(const struct proc *entry, const struct proc *p, double sites) {
-    double n = 0;
-    for (const struct stmt *s = entry->body.first; s; s = s->next) n += s->kind == S_CALL && s->u.call.callee == p;
-    return n == sites ? n : NAN;
+struct dims_of_run {
+    const struct program *program;
+    const int64_t *dims; /* of its symbols */
+};
+static bool dim_of_run(void *env, expr leaf, int64_t *v) {
+    const struct dims_of_run *q = env;
+    for (int k = 0; k < q->program->syms.n; k++)
+        if (leaf->op == X_SYM && leaf->u.sym == q->program->syms.v[k]) return *v = q->dims[k], true;
+    return false;
 }
 /* Of a comment: the algorithm's title, if it has one, and the nodes. At most so many; then, how many more there are. */
 static const char *lines_of(struct arena *a, const char *comment, int most) {
@@ -184,22 +126,22 @@ static const char *lines_of(struct arena *a, const char *comment, int most) {
 static const char *subject_of(struct arena *a, const char *comment) {
     return comment ? arena_printf(a, "%.*s", (int)strcspn(comment, ".:\n"), comment) : "";
 }
-/* Calls in loops count as the mean of all that there are. */
 static void describe(struct session *s, struct program *v, const int64_t *dims, struct kernel_row *r, bool counted,
                      double cycles_per_ns) {
-    struct call_sum q = {
-        .a = &s->c->arena, .of = {r->p, NULL, s->w->program, dims}, .problem = r->p->problem, .nodes = ""};
-    walk(&v->m->entry->body, add_site, &q);
-    if (counted) r->calls = calls_outside_of_loops(v->m->entry, r->p, q.sites);
-    double times = q.sites > 0 ? r->calls / q.sites : 0;
-    r->products = q.products * times, r->bytes = q.bytes * times;
-    r->what = q.problem ? problem_class_name(q.problem->cls) : "loops";
-    double threads = proc_is_parallel(r->p) ? v->o->threads : 1, cycles = r->taken * cycles_per_ns * threads;
-    r->at_best = cycles > 0 ? cycles_at_best(r->m, q.problem, r->products, r->bytes) / cycles : NAN;
-    r->nodes = !r->p->is_kernel_text ? lines_of(q.a, r->p->comment, INT_MAX)
-               : *q.nodes            ? q.nodes
-                                     : subject_of(q.a, r->p->comment);
-    r->some_nodes = r->p->is_kernel_text ? r->nodes : lines_of(q.a, r->p->comment, SOME);
+    struct dims_of_run of = {s->w->program, dims};
+    struct callers callers = {.a = &s->c->arena, .p = r->p, .nodes = ""};
+    r->work = kernel_work(v->m->entry, r->p, counted ? NAN : r->work.calls, &(struct sizes_of_run){dim_of_run, &of});
+    survey(&v->m->entry->body, add_caller, &callers);
+    r->what = r->p->problem ? problem_class_name(r->p->problem->cls) : "loops";
+    double cycles = cycles_per_ns * (proc_is_parallel(r->p) ? v->o->threads : 1); /* in a nanosecond */
+    double rate = products_at_best(r->m, r->p->problem), taken = r->taken * cycles;
+    r->at_best = taken > 0 ? cycles_at_best(r->m, rate, r->work.products, r->work.bytes) / taken : NAN;
+    r->peak = rate > 0 && cycles > 0 ? rate * cycles : NAN;
+    r->peak_bytes = r->m->l2.byte > 0 && cycles > 0 ? cycles / r->m->l2.byte : NAN;
+    r->nodes = !r->p->is_kernel_text ? lines_of(callers.a, r->p->comment, INT_MAX)
+               : *callers.nodes      ? callers.nodes
+                                     : subject_of(callers.a, r->p->comment);
+    r->some_nodes = r->p->is_kernel_text ? r->nodes : lines_of(callers.a, r->p->comment, SOME);
 }
 
 /* ---- what the run left */
@@ -209,6 +151,7 @@ static void add_rows(struct session *s, struct kernel_rows *out) {
         for (int k = 0; k < p->all[n]->m->procs.n; k++) {
             const struct proc *q = p->all[n]->m->procs.v[k];
             struct kernel_row r = {.p = q,
+                                   .number = out->v.n,
                                    .name = kernel_function(s, p->all[n], q),
                                    .target = p->nall > 1 ? p->all[n]->target->name : NULL,
                                    .m = p->all[n]->target->machine};
@@ -228,35 +171,59 @@ static char *text_left(struct session *s, const char *file) {
     return text;
 }
 struct calls {
-    int *kernel;
-    double *ns, cycles_per_ns, empty;
-    int64_t n;
+    VEC(struct kernel_call) v;
+    double cycles_per_ns, empty;
 };
-static bool read_calls(struct session *s, int nkernels, struct calls *out) {
+/* How many events there are and their names; 0: why. */
+static char *read_events(struct session *s, char *at, struct kernel_rows *out) {
+    out->nevents = (int)strtol(at, &at, 10);
+    if (out->nevents < 0 || out->nevents > EVENTS_MOST) out->nevents = 0;
+    for (int k = 0; k < out->nevents; k++) {
+        at += *at == ' ';
+        size_t n = strcspn(at, " \n");
+        out->events[k] = format(s->c, "%.*s", (int)n, at);
+        at += n;
+    }
+    at += *at == ' ';
+    out->no_events = format(s->c, "%.*s", (int)strcspn(at, "\n"), at);
+    return at + strcspn(at, "\n");
+}
+static bool read_calls(struct session *s, struct kernel_rows *out, struct calls *all) {
     char *at = text_left(s, "calls.txt");
     int64_t lines = 0;
     if (!at) return false;
     for (const char *end = at; (end = strchr(end, '\n')); end++) lines++;
-    out->kernel = NEWN(&s->c->arena, int, lines + 1), out->ns = NEWN(&s->c->arena, double, lines + 1);
-    out->cycles_per_ns = strtod(at, &at), out->empty = strtod(at, &at);
-    for (; out->n + 1 < lines; out->n++) {
-        out->kernel[out->n] = (int)strtol(at, &at, 10), out->ns[out->n] = strtod(at, &at);
-        if (out->kernel[out->n] < -1 || out->kernel[out->n] >= nkernels) return unreadable(s, "calls.txt");
+    all->cycles_per_ns = strtod(at, &at), all->empty = strtod(at, &at);
+    at = read_events(s, at, out);
+    for (int64_t n = 0; n + 1 < lines; n++) {
+        struct kernel_call c = {.kernel = (int)strtol(at, &at, 10)};
+        c.ns = strtod(at, &at), c.begun = strtod(at, &at);
+        if (out->nevents) c.events = NEWN(&s->c->arena, double, out->nevents);
+        for (int k = 0; k < out->nevents; k++) c.events[k] = strtod(at, &at);
+        if (c.kernel < -1 || c.kernel >= out->v.n) return unreadable(s, "calls.txt");
+        PUSH(&s->c->arena, &all->v, c);
     }
     return true;
 }
-/* The sums of each run, of which the median counts. */
+/* The sums of each run, of which the median counts; of events the mean. What came before the timed runs is left out. */
 static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_rows *out, double *cycles_per_ns) {
     struct calls all = {0};
-    if (!read_calls(s, out->v.n, &all)) return false;
+    if (!read_calls(s, out, &all)) return false;
     double *sums = NEWN(&s->c->arena, double, (int64_t)out->v.n *runs + 1);
     int run = -warmup - 1;
-    for (int64_t k = 0; k < all.n; k++) {
-        if (all.kernel[k] < 0) run++;
-        if (all.kernel[k] < 0 || run < 0) continue;
+    for (int k = 0; k < out->v.n && out->nevents; k++) out->v.v[k].events = NEWN(&s->c->arena, double, out->nevents);
+    for (int k = 0; k < all.v.n; k++) {
+        struct kernel_call *c = &all.v.v[k];
+        if (c->kernel < 0) run++;
+        if (run < 0) continue;
         if (run >= runs) return unreadable(s, "calls.txt");
-        sums[(int64_t)all.kernel[k] * runs + run] += fmax(all.ns[k] - all.empty, 0);
-        out->v.v[all.kernel[k]].calls += 1.0 / runs;
+        c->ns = c->kernel < 0 ? 0 : fmax(c->ns - all.empty, 0);
+        PUSH(&s->c->arena, &out->calls, *c);
+        if (c->kernel < 0) continue;
+        struct kernel_row *r = &out->v.v[c->kernel];
+        sums[(int64_t)c->kernel * runs + run] += c->ns;
+        r->work.calls += 1.0 / runs;
+        for (int j = 0; j < out->nevents; j++) r->events[j] += c->events[j] / runs;
     }
     for (int k = 0; k < out->v.n; k++) {
         qsort(sums + (int64_t)k * runs, (size_t)runs, sizeof *sums, harness_by_time);
@@ -320,40 +287,54 @@ static void print_amount(const struct kernel_rows *rows, double v) {
 }
 static void print_row(const struct kernel_rows *rows, const struct kernel_row *r) {
     char calls[24], rate[24], bytes[24], best[24];
-    double products = r->products > 0 ? r->products : NAN;
-    number(calls, sizeof calls, "%.0f", r->calls);
+    double products = r->work.products > 0 ? r->work.products : NAN;
+    number(calls, sizeof calls, "%.0f", r->work.calls);
     number(rate, sizeof rate, rows->counted ? "%.2f" : "%.1f",
            rows->counted ? r->taken / products : 2 * products / r->taken);
-    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f", rows->counted ? r->bytes : r->bytes / r->taken);
+    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f",
+           rows->counted ? r->work.bytes : r->work.bytes / r->taken);
     number(best, sizeof best, "%.0f %%", 100 * r->at_best);
     print_amount(rows, r->taken);
     if (rows->counted) printf(" %6s %7s %10s", calls, rate, bytes);
     else printf(" %6s %7s %7s %6s", calls, rate, bytes, best);
+    for (int k = 0; k < rows->nevents; k++) printf(" %13.0f", r->events[k]);
     printf("  %s%s%s: %s; %s\n", r->name, r->target ? " on " : "", r->target ? r->target : "", r->what, r->some_nodes);
 }
 void per_kernel_print(const struct kernel_rows *rows) {
     if (rows->counted) printf("%12s %7s %6s %7s %10s  kernel\n", "instructions", "share", "calls", "each", "bytes");
     else
-        printf("%10s %7s %6s %7s %7s %6s  kernel\n", unit_of(rows) < 1e6 ? "us" : "ms", "share", "calls", "Gop/s",
-               "GB/s", "best");
+        printf("%10s %7s %6s %7s %7s %6s", unit_of(rows) < 1e6 ? "us" : "ms", "share", "calls", "Gop/s", "GB/s",
+               "best");
+    for (int k = 0; k < rows->nevents; k++) printf(" %13s", rows->events[k]);
+    if (!rows->counted) printf("  kernel\n");
     for (int k = 0; k < rows->v.n; k++) print_row(rows, &rows->v.v[k]);
     print_amount(rows, rows->run - rows->kernels);
-    printf("  outside of these%s\n", rows->counted ? ", also what they call" : "");
+    printf("  outside of these%s\n", rows->counted   ? ", also what they call"
+                                     : rows->nevents ? ", also the counting of events"
+                                                     : "");
 }
 static json_t *known(double v) { return isnan(v) ? json_null() : json_real(v); }
+static json_t *events_json(const struct kernel_rows *rows, const struct kernel_row *r) {
+    json_t *o = json_object();
+    for (int k = 0; k < rows->nevents; k++) json_object_set_new(o, rows->events[k], json_real(r->events[k]));
+    return o;
+}
 json_t *per_kernel_json(const struct kernel_rows *rows) {
     json_t *list = json_array();
     for (int k = 0; k < rows->v.n; k++) {
         const struct kernel_row *r = &rows->v.v[k];
         json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "kernel", r->name, "problem", r->what, "nodes",
-                              r->nodes, "share", r->taken / rows->run, "calls", known(r->calls), "products",
-                              known(r->products), "bytes", known(r->bytes));
+                              r->nodes, "share", r->taken / rows->run, "calls", known(r->work.calls), "products",
+                              known(r->work.products), "bytes", known(r->work.bytes));
         if (r->target) json_object_set_new(o, "target", json_string(r->target));
         if (rows->counted) {
             json_object_set_new(o, "instructions", json_integer((json_int_t)r->taken));
         } else {
             json_object_set_new(o, "median_ms", json_real(r->taken / 1e6));
             json_object_set_new(o, "best", known(r->at_best));
+            json_object_set_new(o, "peak", known(r->peak));
+            if (rows->nevents) json_object_set_new(o, "events", events_json(rows, r));
+            json_object_set_new(o, "peak_bytes", known(r->peak_bytes));
         }
         json_array_append_new(list, o);
     }

@@ -389,6 +389,7 @@ bool lower_region(struct lowering *l, struct region *r) {
     if (!l->o->no_fuse && decide(l->c, "copies are joined")) join_copies(l, gs);
     if (l->o->groups) groups_print(l->o->groups, gs);
     remark_region(l, r, gs);
+    for (int k = 0; k < gs->list.n; k++) PUSH(&l->c->arena, &l->from->groups, gs->list.v[k]);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
     for (int k = 0; k < gs->list.n; k++)
         if (!lower_group(l, gs, gs->list.v[k])) return false;
@@ -543,6 +544,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     l.m->entry = l.entry;
     l.m->taken = g->taken, l.m->given = g->given, l.m->kept = g->kept;
     l.m->sources = trace_end(g);
+    l.m->from = l.from = NEW(&c->arena, struct lowered);
+    l.from->graph = g;
     l.block = &l.entry->body;
     input_syms(&l);
     for (int k = 0; k < top->params.n; k++) {
@@ -552,6 +555,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct buf **outs = NEWN(&c->arena, struct buf *, top->results.n + 1);
     if (!bind_results(&l, top, outs) || !lower_region(&l, top)) return NULL;
     finish_results(&l, top, outs);
+    l.from->bufs = l.bufs;
     kernels_describe(&l);
     drop_dead_kernels(l.m);
     drop_unused_consts(&l);

@@ -30,6 +30,13 @@ struct lower_options {
     struct text *groups, *problems, *choices;
     struct records *records; /* points that kernels shall have (lower/schedule/record.h); NULL: none */
 };
+/* What a module came from, for people: manifest.json tells it. */
+struct group;
+struct lowered {
+    const struct graph *graph;
+    VEC(const struct group *) groups; /* of all regions, in the order they were lowered */
+    struct map bufs;                  /* value -> its buffer of the entry */
+};
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
@@ -57,6 +64,7 @@ struct lowering {
     struct proc *entry;
     struct block *block; /* where statements go now */
     struct map bufs;     /* value -> buffer of the entry */
+    struct lowered *from;
     struct map external; /* buffers that more than the group being outlined uses */
     const struct lower_options *o;
     int kernels;

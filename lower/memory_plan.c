@@ -65,6 +65,7 @@ static void visit_stmt(struct planner *p, struct stmt *s) {
     struct block *parts[2];
     int n = stmt_blocks(s, parts), alias;
     struct named_buf b;
+    if (s->kind == S_CALL) PUSH(&p->c->arena, &p->plan->calls, ((struct plan_call){s, begin}));
     if (s->kind == S_ALLOC) add_slot(p, s->u.alloc.buf, -1, NULL);
     if (s->kind == S_VIEW && (alias = slot_number(p, s->u.view.of)) >= 0)
         add_slot(p, s->u.view.buf, alias, x_muli(p->c, s->u.view.off, dtype_bytes(s->u.view.of->type)));
@@ -353,6 +354,7 @@ struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env
     struct planner p = {
         .m = m, .c = c, .plan = plan, .slot_of = {.arena = &c->arena}, .reference = reference, .env = env};
     visit_block(&p, &m->entry->body);
+    plan->positions = p.pos + 1;
     walk(&m->entry->body, join_swapped, &p);
     plan->is_static = true;
     for (int k = 0; k < plan->slots.n; k++) {

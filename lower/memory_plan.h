@@ -19,8 +19,14 @@ struct plan_slot {
     expr alias_offset; /* bytes into it; NULL: 0 */
     int first, last;   /* live range: positions of statements in execution order of the entry */
 };
+struct plan_call {
+    const struct stmt *call;
+    int at; /* its position */
+};
 struct memory_plan {
     VEC(struct plan_slot) slots;
+    VEC(struct plan_call) calls; /* of the entry, in order; its statements at the time of the plan */
+    int positions;
     bool is_static; /* no symbols: peak is a number */
     int64_t peak;   /* bytes, at the reference dims when symbolic */
     int64_t bound;  /* lower bound in bytes, at the same dims (see plan_bound.c) */

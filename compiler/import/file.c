@@ -4,6 +4,7 @@
 #include "ir/base/cleanup.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -87,4 +88,30 @@ void file_set_abandon(struct file_set *s) {
     workdir_abandon(&s->work);
     close(s->folder);
     if (s->made) rmdir(s->path);
+}
+
+/* ---- one file */
+/* The folder that holds it, in a buffer of the caller's; false: errno. */
+static bool folder_of(const char *path, char folder[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    errno = ENAMETOOLONG;
+    return snprintf(folder, PATH_MAX, "%.*s", n ? (int)n : 1, n ? path : ".") < PATH_MAX && n < PATH_MAX;
+}
+bool file_may_put(struct diags *d, const char *path) {
+    char folder[PATH_MAX];
+    struct stat st;
+    bool ok = folder_of(path, folder) && access(folder, W_OK | X_OK) == 0;
+    if (ok && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) ok = false, errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+    if (!ok) diag(d, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(d->arena, path), strerror(errno));
+    return ok;
+}
+bool file_put(struct diags *d, const char *path, const void *bytes, size_t n) {
+    char folder[PATH_MAX];
+    struct file_set files;
+    const char *slash = strrchr(path, '/');
+    if (!file_may_put(d, path) || !folder_of(path, folder) || !file_set_begin(&files, d, folder)) return false;
+    if (file_set_add(&files, slash ? slash + 1 : path, bytes, n)) return file_set_commit(&files);
+    file_set_abandon(&files);
+    return false;
 }

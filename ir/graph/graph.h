@@ -192,6 +192,7 @@ void each_node(struct region *r, void (*fn)(void *env, struct node *n), void *en
 /* ---- text and rules */
 void graph_print(struct text *out,
                  const struct graph *g); /* large constants as `const %w: f32[64,3] ...` with a hash */
+void node_attrs_print(struct text *out, const struct node *n); /* "kernel_shape=[3,3], group=2", without bodies */
 struct graph *graph_parse(struct ctx *c, const char *text, size_t n, const char *file);
 /* Order (definitions before uses, no cycle), use lists, region closure, arity, attribute kinds. Records diagnostics. */
 bool graph_verify(struct graph *g, const char *after);

@@ -187,6 +187,7 @@ struct proc {
     bool lifted;                 /* an entry whose values are computed by procedures: proofs do not see them any more */
     uint64_t verified;           /* fingerprint of what the verifier has found right; 0: nothing yet */
 };
+struct lowered; /* lower/lower.h */
 struct module {
     struct ctx *ctx;
     VEC(struct proc *) procs;   /* kernels, in order of first call */
@@ -195,6 +196,7 @@ struct module {
     holders taken, given;       /* which inputs and outputs of the entry are parts of one value */
     states kept;                /* inputs of the entry that the next run gets from outputs */
     sources sources;            /* what became of the model's nodes */
+    const struct lowered *from; /* the graph; NULL: the module is a text */
 };
 
 /* ---- building */
@@ -298,6 +300,8 @@ void lower_stages(struct ctx *c, struct proc *p);
 /* ---- text (loop_print.c, loop_parse.c) */
 void loop_print(struct text *out, const struct module *m);
 void proc_print(struct text *out, struct ctx *c, const struct proc *p);
+/* The type, sizes and layout of a buffer of p, as where it is allocated. */
+void buf_print(struct text *out, struct ctx *c, const struct proc *p, const struct buf *b);
 /* For diagnostics: a statement's own line, and an expression as it reads at that statement; cut to about 120
  * characters. */
 const char *stmt_text(struct ctx *c, const struct proc *p, const struct stmt *s);

@@ -490,6 +490,15 @@ static void number_consts(struct printer *p, const struct region *r) {
     for (int i = 0; i < r->results.n; i++) number_const(p, r->results.v[i]);
 }
 
+void node_attrs_print(struct text *out, const struct node *n) {
+    struct printer p = {.out = out};
+    int printed = 0;
+    for (int i = 0; i < n->attrs.n; i++) {
+        if (n->attrs.v[i].kind == AT_REGION) continue;
+        text_add(out, printed++ ? ", " : "");
+        print_attr(&p, &n->attrs.v[i]);
+    }
+}
 void graph_print(struct text *out, const struct graph *g) {
     struct printer p = {.out = out};
     p.values.arena = p.symbols.arena = p.name_count.arena = &p.tmp;

@@ -110,10 +110,9 @@ static void print_bound(struct text *t, int64_t v) {
 }
 
 /* ---- buffers */
-/* name: type[dims] word, then what is not as usual: base, pad, fill, layout */
-static void print_decl(struct printer *p, const struct buf *b, const char *word) {
-    print_name(p->t, b->name);
-    text_printf(p->t, ": %s", dtype_name(b->type));
+/* type[dims] word, then what is not as usual: base, pad, fill, layout */
+static void print_layout(struct printer *p, const struct buf *b, const char *word) {
+    text_add(p->t, dtype_name(b->type));
     print_list(p, b->dims, b->nd);
     if (word) text_printf(p->t, " %s", word);
     if (b->base != b->name) {
@@ -142,6 +141,11 @@ static void print_decl(struct printer *p, const struct buf *b, const char *word)
     }
     text_add(p->t, " map ");
     print_list(p, b->map, b->nd);
+}
+static void print_decl(struct printer *p, const struct buf *b, const char *word) {
+    print_name(p->t, b->name);
+    text_add(p->t, ": ");
+    print_layout(p, b, word);
 }
 static void print_element(struct text *t, const struct tensor *d, int64_t k) {
     if (d->type == STR) {
@@ -557,6 +561,13 @@ static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool
     print_block(&p, &q->body, 1);
 }
 void proc_print(struct text *out, struct ctx *c, const struct proc *p) { print_proc(out, c, p, false); }
+
+void buf_print(struct text *out, struct ctx *c, const struct proc *p, const struct buf *b) {
+    struct printer at;
+    printer_init(&at, out, c);
+    enter_proc(&at, p);
+    print_layout(&at, b, NULL);
+}
 
 /* ---- single lines, for diagnostics */
 static void enter_loops(struct printer *p, const struct stmt *s) {
