@@ -44,11 +44,31 @@ static void page(struct ctx *c, const json_t *facts, struct text *out) {
 }
 
 /* ---- facts */
+/* What `gcc2nn verify --each-node --json` printed: `outputs`, each with its `name`. null without --verified; NULL: a
+ * diagnostic was recorded. */
+static json_t *verified(struct reporting *q) {
+    struct mapped_file f;
+    const char *path = q->o->verified;
+    size_t k;
+    json_t *v;
+    if (!path) return json_null();
+    if (!file_map(&q->c->diags, path, &f)) return NULL;
+    json_t *all = json_loadb((const char *)f.bytes, f.size, 0, NULL), *outputs = json_object_get(all, "outputs");
+    bool ok = json_is_array(outputs);
+    file_unmap(&f);
+    json_array_foreach(outputs, k, v) ok &= json_is_string(json_object_get(v, "name"));
+    if (ok) return all;
+    json_decref(all);
+    diag_at(&q->c->diags, DIAG_ERROR, E_FILE, path, NULL, "this is not what `verify --json` prints");
+    diag_help(&q->c->diags, "make it by `gcc2nn verify MODEL --each-node --json >FILE`");
+    return NULL;
+}
 static json_t *gather(struct reporting *q) {
-    json_t *build = facts_manifest(q->c, q->folder), *code = build ? facts_code(q->c, q->folder, build) : NULL;
-    if (!code) return json_decref(build), NULL;
-    return json_pack("{s:o, s:o, s:O?, s:o, s:o}", "file", json_name(&q->c->arena, q->file), "build", build, "run",
-                     q->run, "code", code, "drawing", facts_drawing(q->c, build));
+    json_t *build = facts_manifest(q->c, q->folder), *code = build ? facts_code(q->c, q->folder, build) : NULL,
+           *errors = code ? verified(q) : NULL;
+    if (!errors) return json_decref(build), json_decref(code), NULL;
+    return json_pack("{s:o, s:o, s:O?, s:o, s:o, s:o}", "file", json_name(&q->c->arena, q->file), "build", build, "run",
+                     q->run, "code", code, "drawing", facts_drawing(q->c, build), "verified", errors);
 }
 static bool write_page(struct reporting *q, json_t *facts) {
     struct text t = {0};

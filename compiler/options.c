@@ -411,6 +411,7 @@ FLAG(set_emit_c, emit_c)
 FLAG(set_per_kernel, per_kernel)
 FLAG(set_no_run, no_run)
 SETTER(set_trace, trace, false)
+SETTER(set_verified, verified, false)
 SETTER(set_passes, passes, true)
 SETTER(set_steps, steps, true)
 SETTER(set_proc, proc, false)
@@ -513,6 +514,8 @@ const struct option_row option_rows[] = {
     {"trace", 0, "FILE",
      "write when each call of a kernel began and ended, for Perfetto (ui.perfetto.dev) and chrome://tracing",
      CMD_PROFILE | OPTION_OF_CALL, set_trace, NULL, ONCE},
+    {"verified", 0, "FILE", "show errors, too, as `gcc2nn verify MODEL --each-node --json` has printed them",
+     CMD_REPORT | OPTION_OF_CALL, set_verified, NULL, ONCE},
     {"no-run", 0, NULL, "leave out what only a run tells: times, or counts of instructions, and of diff the outputs",
      CMD_REPORT | CMD_DIFF, set_no_run, NULL, ONCE},
     {"machine", 0, "FILE",

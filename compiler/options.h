@@ -46,7 +46,7 @@ struct options {
     const char *name, *target, *targets; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit;
-    const char *machine, *trace;             /* files */
+    const char *machine, *trace, *verified;  /* files */
     VEC(const char *) inputs;                /* NAME=FILE */
     VEC(const char *) alone, precision_pins; /* of --no-fuse; NODE=TYPE */
     VEC(const char *) ops, op_paths;

@@ -84,6 +84,23 @@ const kinds = {
 const problemKind = {contraction: 'contract', window: 'window', rows: 'row', map: 'map', move: 'move', text: 'opaque', loops: 'opaque'};
 const kernelKind = k => problemKind[k.problem] || 'opaque';
 
+/* ---- what verify found, by the names of tensors */
+const verified = new Map((facts.verified ? facts.verified.outputs : []).map(o => [o.name, o]));
+function errorText(o) {
+  return !o.same ? `differs from ${o.with}` : known(o.error) ? `${o.error.toExponential(1)}` : 'none';
+}
+/* The worst of what the kernel's groups give: {same, error, name}, or null. */
+function errorOf(k) {
+  let worst = null;
+  for (const g of k.groups)
+    for (const n of g.nodes)
+      for (const v of graph.nodes[n].outputs) {
+        const o = v === null ? null : verified.get(graph.values[v].name);
+        if (o && (!worst || (worst.same && !o.same) || (worst.same === o.same && (o.error || 0) > (worst.error || 0)))) worst = o;
+      }
+  return worst;
+}
+
 /* ---- what is selected, and who wants to know */
 const listeners = [];
 let selected = null; /* {group} or {kernel} or {value}, or null */

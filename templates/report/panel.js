@@ -58,6 +58,8 @@ function valueRow(v, what) {
   const parts = [el('div', {class: 'tensor'}, el('span', {class: 'tensor-name'}, valueName(v)), el('code', {}, v.type))];
   if (what === 'inside') parts.push(el('div', {class: 'note'}, 'only inside of the kernel: it lies nowhere'));
   else if (v.stored) parts.push(el('div', {class: 'note'}, 'lies as ', el('code', {}, v.stored)));
+  const found = verified.get(v.name);
+  if (found) parts.push(el('div', {class: found.same ? 'note' : 'note wrong'}, 'error: ' + errorText(found)));
   if (known(v.constant_bytes)) parts.push(el('div', {class: 'note'}, 'constant, ' + bytes(v.constant_bytes)));
   return el('li', {}, ...parts);
 }

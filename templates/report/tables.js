@@ -46,6 +46,9 @@ function layersView() {
     {name: 'MACs', title: 'multiply-adds of a run', num: true, of: k => k.products, show: k => amount(k.products)},
     {name: 'Bytes', title: 'results, and at most what is read', num: true, of: k => k.bytes, show: k => bytes(k.bytes)});
   if (run && !counted) columns.push({name: 'Best', title: 'of the time, what the row of the machine allows at best', num: true, of: k => k.best, show: k => percent(k.best)});
+  if (verified.size) columns.push({name: 'Error', title: 'of the worst result of its nodes, by the greatest magnitude', num: true,
+    of: k => { const o = errorOf(k); return o ? o.same ? o.error || 0 : Infinity : null; },
+    show: k => { const o = errorOf(k); return o ? el('span', {class: o.same ? '' : 'wrong', title: o.name}, o.same ? errorText(o) : 'differs') : '\u2013'; }});
   return el('div', {class: 'sheet wide'}, el('h2', {}, 'Layers'), el('p', {class: 'lead'}, run ? `What each kernel takes in a run, ${counted ? 'in instructions that an emulator counted' : 'the median of ' + run.runs + ' runs'}. A click shows its C.`
     : 'Nothing was run. A click on a kernel shows its C.'), table(columns, kernels, {by: run ? 3 : null, key: k => k.name, click: k => select({kernel: k}), is: isKernel}));
 }
