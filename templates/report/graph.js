@@ -162,7 +162,7 @@ function graphView() {
   if (!drawn) return el('p', {class: 'empty'}, 'The module came as a text of loops: there is no graph.');
   const camera = svg('g', {});
   const picture = svg('svg', {class: 'graph', tabindex: 0, role: 'application', 'aria-label': 'The graph; arrows move it, plus and minus zoom'},
-    svg('defs', {}, svg('marker', {id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse'},
+    svg('defs', {}, svg('marker', {id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'},
       svg('path', {d: 'M0 0.5L7.5 4L0 7.5z'}))), camera);
   stage = {svg: picture, camera, x: 0, y: 0, scale: 1, moved: false};
   drawGraph(camera);

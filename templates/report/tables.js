@@ -38,7 +38,7 @@ function shareBar(v) { return known(v) ? el('span', {class: 'share-bar'}, el('i'
 
 function layersView() {
   const columns = [
-    {name: 'Kernel', of: k => k.name, show: k => [el('span', {class: 'dotmark kind-' + kernelKind(k)}), el('code', {}, k.short)]},
+    {name: 'Kernel', of: k => k.name, show: k => [el('span', {class: 'dotmark kind-' + kernelKind(k)}), el('code', {}, k.short)], class: 'kernel-name'},
     {name: 'Nodes', of: k => nodeNames(k), show: k => el('span', {title: k.nodes.join('\n')}, cut(nodeNames(k), 60)), class: 'names'},
     {name: 'Problem', of: k => k.problem, show: k => k.problem}];
   if (run) columns.push({name: takenName, num: true, of: k => k.taken, show: k => takenText(k.taken)}, {name: 'Share', num: true, of: k => k.share, show: k => shareBar(k.share)});
