@@ -298,6 +298,7 @@ const char *group_reason_text(const char *refused) {
         {"several-results", "the reader, or the first node here, has several results"},
         {"too-many-operands", "together they would read too many operands"},
         {"group-full", "the kernel holds as many nodes or stages as one may"},
+        {"asked-to-be-alone", "--no-fuse names the reader, or the first node here"},
         {"anchor-not-fusible", "the first node here is a view or a call, which stand alone"},
     };
     for (size_t k = 0; refused && k < sizeof rows / sizeof *rows; k++)
