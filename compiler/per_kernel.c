@@ -38,7 +38,7 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
     int n = 0, first = 0;
     if (p->device) {
         diag(&s->c->diags, DIAG_ERROR, E_TARGET,
-             "kernels of a GPU run beside the program, whose clock says nothing of them");
+             "--per-kernel, profile: kernels of a GPU run beside the program, whose clock says nothing of them");
         diag_help(&s->c->diags, "keep the code with --build-dir, compile it with -DNN_NVTX and run it under `nsys "
                                 "profile`, which then shows a range for each kernel, or under `ncu`");
         return false;
@@ -266,7 +266,8 @@ bool per_kernel_read(struct session *s, int runs, int warmup, double run, const 
             describe(s, p->all[n], dims, &out->v.v[k], out->counted, cycles_per_ns);
     int kept = 0;
     for (int k = 0; k < out->v.n; k++)
-        if (out->v.v[k].taken > 0) out->v.v[kept++] = out->v.v[k];
+        if (out->v.v[k].taken > 0 || (!out->counted && out->v.v[k].work.calls > 0)) /* a clock may see no time */
+            out->v.v[kept++] = out->v.v[k];
     out->v.n = kept;
     if (kept) qsort(out->v.v, (size_t)kept, sizeof *out->v.v, longest_first);
     for (int k = 0; k < kept; k++) out->kernels += out->v.v[k].taken;
@@ -287,12 +288,10 @@ static void print_amount(const struct kernel_rows *rows, double v) {
 }
 static void print_row(const struct kernel_rows *rows, const struct kernel_row *r) {
     char calls[24], rate[24], bytes[24], best[24];
-    double products = r->work.products > 0 ? r->work.products : NAN;
+    double products = r->work.products > 0 ? r->work.products : NAN, taken = r->taken > 0 ? r->taken : NAN;
     number(calls, sizeof calls, "%.0f", r->work.calls);
-    number(rate, sizeof rate, rows->counted ? "%.2f" : "%.1f",
-           rows->counted ? r->taken / products : 2 * products / r->taken);
-    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f",
-           rows->counted ? r->work.bytes : r->work.bytes / r->taken);
+    number(rate, sizeof rate, rows->counted ? "%.2f" : "%.1f", rows->counted ? taken / products : 2 * products / taken);
+    number(bytes, sizeof bytes, rows->counted ? "%.0f" : "%.1f", rows->counted ? r->work.bytes : r->work.bytes / taken);
     number(best, sizeof best, "%.0f %%", 100 * r->at_best);
     print_amount(rows, r->taken);
     if (rows->counted) printf(" %6s %7s %10s", calls, rate, bytes);
