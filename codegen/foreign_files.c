@@ -108,6 +108,12 @@ static void put_line(struct text *out, int line, const char *file) {
     text_char(out, '\n');
 }
 static const char *file_of(const char *path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
+void foreign_text(struct text *out, const struct foreign_source *s, const char *into) {
+    put_line(out, 1, file_of(s->path));
+    text_addn(out, s->text, s->n);
+    if (s->n && s->text[s->n - 1] != '\n') text_char(out, '\n');
+    put_line(out, lines_in(out->s, out->n) + 2, into);
+}
 static void put_wrappers(struct text *out, const struct program *p, const struct foreign_source *s,
                          const foreigns *all) {
     bool cpp = languages[s->language].cpp;
@@ -132,10 +138,7 @@ static void put_source(struct text *out, const struct program *p, const struct f
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (s->language == FOREIGN_CUDA) text_add(out, p->target->headers ? p->target->headers : "");
     for (int k = 0; s->globals[k]; k++) text_printf(out, "#define %s %s_%s\n", s->globals[k], p->name, s->globals[k]);
-    put_line(out, 1, file_of(s->path));
-    text_addn(out, s->text, s->n);
-    if (s->n && s->text[s->n - 1] != '\n') text_char(out, '\n');
-    put_line(out, lines_in(out->s, out->n) + 2, foreign_file_name(p, s));
+    foreign_text(out, s, foreign_file_name(p, s));
     put_wrappers(out, p, s, all);
 }
 bool foreign_files(const struct program *p, put_file_fn *put, void *env) {

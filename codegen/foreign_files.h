@@ -8,6 +8,8 @@ struct foreign_body;
 struct foreign_source;
 /* A statement that calls it on these texts: names of pointers, and of numbers or values of them. */
 void foreign_call(struct text *out, const struct foreign *f, const struct foreign_body *body, const char *const *args);
+/* The source as it is, with the lines of its own file; what follows is in lines of the file `into`. */
+void foreign_text(struct text *out, const struct foreign_source *s, const char *into);
 /* Has each of them a body that the program's target runs? false: a diagnostic, E_TARGET. */
 bool foreign_bodies_exist(const struct program *p);
 /* Heads of what the kernels call; nothing where there is none. */

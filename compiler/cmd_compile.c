@@ -3,6 +3,7 @@
 #include "compiler/bundle.h"
 
 int cmd_compile(const struct options *o) {
+    if (o->stubs) return stub_unsupported(o);
     if (o->targets) return compile_bundle(o);
     gcc2nn *g = gcc2nn_of(o);
     struct text out = {0};

@@ -61,6 +61,8 @@ const struct command command_rows[] = {
      "--kernel k3 "
      "--target=x86-avx2\n",
      1, 2, CMD_EXPLAIN, cmd_explain},
+    {"ort-ops", "", "write operators of your own as sources of a library for ONNX Runtime",
+     "  gcc2nn ort-ops --op-path operators -o ort_ops\n", 0, 0, CMD_ORT_OPS, cmd_ort_ops},
     {"list-ops", "", "list the operators, with the opsets accepted", "  gcc2nn list-ops\n  gcc2nn list-ops --json\n", 0,
      0, CMD_LIST_OPS, cmd_list_ops},
     {"list-targets", "", "list the targets", "  gcc2nn list-targets\n", 0, 0, CMD_LIST_TARGETS, cmd_list_targets},

@@ -26,6 +26,9 @@ int cmd_list_ops(const struct options *o);
 int cmd_list_targets(const struct options *o);
 int cmd_list_rules(const struct options *o);
 int cmd_config(const struct options *o);
+int cmd_ort_ops(const struct options *o);
+
+int stub_unsupported(const struct options *o); /* compile --stub-unsupported (stubs.c) */
 
 /* Prints what was recorded to standard error, in colour where that is wanted (NO_COLOR), and gives the exit status that
  * the first error stands for, EXIT_INTERNAL where one is our mistake; EXIT_OK when there is none. */

@@ -391,6 +391,7 @@ SETTER(set_python, python, false)
 SETTER(set_build_dir, build_dir, false)
 SETTER(set_stop, stop_after, false)
 SETTER(set_emit, emit, false)
+SETTER(set_stubs, stubs, false)
 FLAG(set_external_data, external_data)
 FLAG(set_interpret, interpret)
 SETTER(set_against, against, false)
@@ -501,6 +502,7 @@ const struct option_row option_rows[] = {
      "folder for what is written (compile: default MODEL_c), or with --emit=onnx the file (default: MODEL.PASS.onnx)",
      CMD_COMPILE | OPTION_OF_CALL, set_out, NULL, ONCE},
     {"out", 'o', "DIR", "folder for what is written", CMD_RUN | CMD_BENCH | OPTION_OF_CALL, set_out, NULL, ONCE},
+    {"out", 'o', "DIR", "folder for the sources (default: ort_ops)", CMD_ORT_OPS, set_out, NULL, ONCE},
     {"out", 'o', "FILE",
      "the records that are written (default: MODEL.choices); what it holds already is not measured again",
      CMD_TUNE | OPTION_OF_CALL, set_out, NULL, ONCE},
@@ -624,9 +626,13 @@ const struct option_row option_rows[] = {
     {"op", 0, "DOMAIN:NAME=FILE[:FUNCTION]",
      "an operator of your own: a function of a .c, .cpp or .cu file (docs/custom-operators.md); one for a CPU and one "
      "for a GPU may be given",
-     CMD_MODEL | CMD_OPT, add_op, NULL, REPEATS},
+     CMD_MODEL | CMD_OPT | CMD_ORT_OPS, add_op, NULL, REPEATS},
     {"op-path", 0, "DIR", "a folder of such files; the comments of their functions say which operators they are",
-     CMD_MODEL | CMD_OPT, add_op_path, NULL, REPEATS},
+     CMD_MODEL | CMD_OPT | CMD_ORT_OPS, add_op_path, NULL, REPEATS},
+    {"stub-unsupported", 0, "DIR",
+     "compile nothing, but write a C function for each operator of the model that is not known, to be filled in and "
+     "given with --op-path",
+     CMD_COMPILE | OPTION_OF_CALL, set_stubs, NULL, ONCE},
     {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
      CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},

@@ -45,7 +45,7 @@ struct options {
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target, *targets; /* NULL: not given */
     const char *passes, *steps, *proc, *kernel;
-    const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit;
+    const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after, *emit, *stubs;
     const char *machine, *trace, *verified;  /* files */
     VEC(const char *) inputs;                /* NAME=FILE */
     VEC(const char *) alone, precision_pins; /* of --no-fuse; NODE=TYPE */
@@ -108,6 +108,7 @@ enum { /* bits of commands, for the table of options */
        CMD_REPORT = 1 << 17,
        CMD_PROFILE = 1 << 18,
        CMD_DIFF = 1 << 19,
+       CMD_ORT_OPS = 1 << 20,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT | CMD_DOCTOR | CMD_REPORT | CMD_PROFILE |
                      CMD_DIFF, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE | CMD_SURGEON,

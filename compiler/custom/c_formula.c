@@ -18,7 +18,7 @@ struct translation {
     int depth, calls, steps;
     const char *why; /* not told, but kept */
     struct source_place at;
-    bool quiet;
+    bool quiet, too_long;
 };
 /* The variables that are known at a place: a list whose head the scope owns, so that a branch has its own. */
 struct known {
@@ -58,7 +58,9 @@ static struct children children_of(struct translation *q, CXCursor c) {
 /* ---- formulas, with the type of each */
 static struct formula *node(struct translation *q, enum formula_kind kind, enum dtype type, F a, F b, F d) {
     struct formula *f = NEW(&q->s->c->arena, struct formula);
-    *f = (struct formula){.kind = kind, .type = type, .arg = {a, b, d}};
+    *f = (struct formula){.kind = kind, .type = type, .arg = {a, b, d}, .length = 1};
+    for (int k = 0; k < 3 && f->arg[k]; k++) f->length += f->arg[k]->length;
+    if (f->length > FORMULA_LENGTH) f->length = FORMULA_LENGTH + 1, q->too_long = true;
     return f;
 }
 static F converted(struct translation *q, F f, enum dtype to) {
@@ -299,7 +301,8 @@ static F expression_of(struct translation *q, struct known *v, CXCursor c) {
 }
 static F expression(struct translation *q, struct known *v, CXCursor c) {
     if (q->failed) return NULL;
-    if (q->depth >= DEPTH_MAX || ++q->steps > STEPS_MAX) return refuse(q, c, "it is too long to be one formula");
+    if (q->depth >= DEPTH_MAX || q->too_long || ++q->steps > STEPS_MAX)
+        return refuse(q, c, "it is too long to be one formula");
     q->depth++;
     F f = expression_of(q, v, c);
     q->depth--;
@@ -389,6 +392,7 @@ static F function_value(struct translation *q, CXCursor fn, F const *args, int n
         at++;
     }
     F f = clang_Cursor_isNull(body) ? NULL : statements(q, &v, &body, 1);
+    if (q->too_long) return refuse(q, fn, "it is too long to be one formula");
     if (!f && !q->failed) return refuse(q, fn, "not every way through the function returns a value");
     return converted(q, f, clang_dtype(clang_getCursorResultType(fn)));
 }

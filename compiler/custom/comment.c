@@ -52,7 +52,9 @@ static const struct formula *sum(struct reader *r);
 static struct formula *formula_new(struct reader *r, enum formula_kind kind, enum xop op, const struct formula *a,
                                    const struct formula *b) {
     struct formula *f = NEW(&r->s->c->arena, struct formula);
-    *f = (struct formula){.kind = kind, .op = op, .type = IDX, .arg = {a, b}};
+    *f = (struct formula){.kind = kind, .op = op, .type = IDX, .arg = {a, b}, .length = 1};
+    for (int k = 0; k < 2 && f->arg[k]; k++) f->length += f->arg[k]->length;
+    if (f->length > FORMULA_LENGTH) fail_here(r, "a formula that is too long");
     return f;
 }
 static const struct formula *call(struct reader *r, const char *name, struct source_place at) {
@@ -234,16 +236,11 @@ bool comment_read(struct source *s, const char *text, struct source_place at, st
         if (!out->grid[k]) out->grid[k] = one;
     return !r.failed;
 }
-static bool names(const struct formula *f, const char *name, int depth) {
-    if (!f || depth > 200) return false;
-    if (f->kind == FORMULA_NAME && !strcmp(f->name, name)) return true;
-    return names(f->arg[0], name, depth + 1) || names(f->arg[1], name, depth + 1) || names(f->arg[2], name, depth + 1);
-}
-bool comment_names_size(const struct comment *q, const char *name) {
-    for (int k = 0; k < q->nparams; k++)
-        for (int d = 0; d < q->params[k].ndims; d++) {
-            const struct foreign_dim *e = &q->params[k].dims[d];
-            if (e->name ? !strcmp(e->name, name) : names(e->value, name, 0)) return true;
-        }
-    return false;
+const char *formula_unnamed(const struct formula *f, bool (*known)(void *env, const char *name), void *env) {
+    if (f->kind == FORMULA_NAME && !known(env, f->name)) return f->name;
+    for (int k = 0; k < 3 && f->arg[k]; k++) {
+        const char *name = formula_unnamed(f->arg[k], known, env);
+        if (name) return name;
+    }
+    return NULL;
 }

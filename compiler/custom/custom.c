@@ -7,6 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- messages */
+static void tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, va_list ap) {
+    struct diags *d = &s->c->diags;
+    struct text t = {0};
+    text_vprintf(&t, fmt, ap);
+    diag_at(d, severity, E_CUSTOM, format(s->c, "%s:%d:%d", s->file->path, at.line, at.column), NULL, "%s",
+            t.s ? t.s : "");
+    text_free(&t);
+    const char *p = s->file->text, *end = p + s->file->n;
+    for (int line = 1; line < at.line && p < end; p++) line += *p == '\n';
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    if (at.line > 0) diag_excerpt(d, at.line, p, (size_t)((stop ? stop : end) - p), at.column, at.width);
+}
+void source_error(struct source *s, struct source_place at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tell(s, DIAG_ERROR, at, fmt, ap);
+    va_end(ap);
+}
+void source_tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tell(s, severity, at, fmt, ap);
+    va_end(ap);
+}
+
+/* ---- files */
 static const struct {
     const char *ending;
     enum foreign_language language;
@@ -106,7 +133,12 @@ static bool read_folder(struct customs *q, const char *folder) {
 
 /* ---- two sources of one operator: a body for the CPU and one for the GPU */
 static bool same_dims(const struct foreign_op_param *a, const struct foreign_op_param *b) {
-    return a->shaped == b->shaped && a->ndims == b->ndims;
+    bool same = a->shaped == b->shaped && a->ndims == b->ndims;
+    for (int k = 0; k < a->ndims && same; k++) {
+        const struct foreign_dim *x = &a->dims[k], *y = &b->dims[k];
+        same = x->many == y->many && !x->name == !y->name && (!x->name || !strcmp(x->name, y->name));
+    }
+    return same;
 }
 static bool same_params(const struct foreign_op *a, const struct foreign_op *b) {
     if (a->n != b->n || a->ntypes != b->ntypes || a->each || b->each || a->result != b->result) return false;

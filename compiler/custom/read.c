@@ -19,32 +19,6 @@ const char *source_string(struct source *s, CXString t) {
     clang_disposeString(t);
     return r;
 }
-static void tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, va_list ap) {
-    struct diags *d = &s->c->diags;
-    struct text t = {0};
-    text_vprintf(&t, fmt, ap);
-    diag_at(d, severity, E_CUSTOM, format(s->c, "%s:%d:%d", s->file->path, at.line, at.column), NULL, "%s",
-            t.s ? t.s : "");
-    text_free(&t);
-    const char *p = s->file->text, *end = p + s->file->n;
-    for (int line = 1; line < at.line && p < end; p++) line += *p == '\n';
-    const char *stop = memchr(p, '\n', (size_t)(end - p));
-    if (at.line > 0) diag_excerpt(d, at.line, p, (size_t)((stop ? stop : end) - p), at.column, at.width);
-}
-void source_error(struct source *s, struct source_place at, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    tell(s, DIAG_ERROR, at, fmt, ap);
-    va_end(ap);
-}
-static void source_tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, ...)
-    NN_PRINTF(4, 5);
-static void source_tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    tell(s, severity, at, fmt, ap);
-    va_end(ap);
-}
 /* What the compiler says: errors only, as warnings are the user's own affair. */
 static bool tell_errors(struct source *s) {
     CXTranslationUnit tu = s->tu;
@@ -205,13 +179,42 @@ static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign
                   p->name);
     }
 }
+struct param_search {
+    struct source *s;
+    const char *name;
+    bool input;
+};
+static enum CXChildVisitResult find_param(CXCursor c, CXCursor parent, CXClientData env) {
+    struct param_search *q = env;
+    (void)parent;
+    if (clang_getCursorKind(c) != CXCursor_ParmDecl || source_string(q->s, clang_getCursorSpelling(c)) != q->name)
+        return CXChildVisit_Continue;
+    CXType t = clang_getCanonicalType(clang_getCursorType(c));
+    q->input = t.kind == CXType_Pointer && clang_isConstQualifiedType(clang_getPointeeType(t));
+    return CXChildVisit_Break;
+}
+static bool is_input(const struct reading *q, const char *name) {
+    struct param_search p = {q->s, name, false};
+    clang_visitChildren(q->fn, find_param, &p);
+    return p.input;
+}
+/* A dim of an input gives the name its value, or it is an attribute that counts. */
+static bool is_size(void *env, const char *name) {
+    const struct reading *q = env;
+    for (int k = 0; k < q->said.nattrs; k++)
+        if (q->said.attrs[k].name == name) return true;
+    for (int k = 0; k < q->said.nparams; k++)
+        for (int d = 0; d < q->said.params[k].ndims && is_input(q, q->said.params[k].name); d++)
+            if (q->said.params[k].dims[d].name == name) return true;
+    return false;
+}
 static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p, bool scalar) {
     p->use = FOREIGN_NUMBER;
     if (!element_type(q, c, t, p)) return;
     struct comment_attr *a = attr_said(q, p->name);
     p->attribute = a != NULL;
     if (a || scalar) return;
-    if (p->type == NONE || !dtype_is_int(p->type) || !comment_names_size(&q->said, p->name)) {
+    if (p->type == NONE || !dtype_is_int(p->type) || !is_size(q, p->name)) {
         refuse_param(q, c, p->name, "it is neither a size that the comment names nor an attribute");
         diag_help(&q->s->c->diags, "say `@attr %s`, or name it in a shape: `@param x [%s]`", p->name, p->name);
     }
@@ -287,6 +290,23 @@ static void check_uses(struct reading *q) {
         q->ok = false;
     }
 }
+/* Sizes of results, of the grid, and formulas among the dims of inputs: of names that have a value. */
+static void check_sizes(struct reading *q) {
+    const char *missing = NULL;
+    struct source_place at = q->said.grid_at;
+    for (int k = 0; k < 6 && !missing; k++) missing = formula_unnamed(q->said.grid[k], is_size, q);
+    for (int k = 0; k < q->said.nparams && !missing; k++) {
+        const struct comment_param *p = &q->said.params[k];
+        at = p->at;
+        for (int d = 0; d < p->ndims && !missing; d++) {
+            if (p->dims[d].value) missing = formula_unnamed(p->dims[d].value, is_size, q);
+            else if (!is_size(q, p->dims[d].name)) missing = p->dims[d].name;
+        }
+    }
+    if (!missing) return;
+    source_error(q->s, at, "size %s is that of no input, and no attribute", diag_quote(&q->s->c->arena, missing));
+    q->ok = false;
+}
 static void check_each(struct reading *q) {
     bool read = false, written = false;
     if (!q->said.each) return;
@@ -310,6 +330,7 @@ static struct op *row_of(struct reading *q, const char *op) {
     struct ctx *c = q->s->c;
     const char *colon = strrchr(op, ':');
     const char *domain = internn(c->names, op, (size_t)(colon - op));
+    if (!strcmp(domain, "ai.onnx")) domain = "";
     struct op *row = NEW(&c->arena, struct op);
     struct op_slot *ins = NEWN(&c->arena, struct op_slot, q->op->n + 1);
     struct op_slot *outs = NEWN(&c->arena, struct op_slot, q->op->n + 2);
@@ -403,7 +424,7 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
         }
     }
     clang_visitChildren(fn, visit_param, q);
-    if (q->ok) check_names(q), check_uses(q), check_each(q);
+    if (q->ok) check_names(q), check_sizes(q), check_uses(q), check_each(q);
     if (!q->ok) return false;
     q->op->params = arena_copy(&s->c->arena, q->params, sizeof q->params);
     q->op->ntypes = q->types.n, q->op->types = q->types.v;

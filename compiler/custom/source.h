@@ -23,8 +23,10 @@ struct source {
     const struct formula *(*function)(struct source *s, const char *name, const struct formula *const *args, int n,
                                       struct source_place at); /* a function of the file, on these; NULL: refused */
 };
-/* An error at a place of the file, with its line. */
+/* An error, or another message, at a place of the file, with its line. */
 void source_error(struct source *s, struct source_place at, const char *fmt, ...) NN_PRINTF(3, 4);
+void source_tell(struct source *s, enum severity severity, struct source_place at, const char *fmt, ...)
+    NN_PRINTF(4, 5);
 
 /* ---- comment.c */
 struct comment {
@@ -52,8 +54,8 @@ struct comment {
 };
 /* The comment as it stands in the file, from `at` on. false: diagnostics. */
 bool comment_read(struct source *s, const char *text, struct source_place at, struct comment *out);
-/* The names that its formulas use as sizes. */
-bool comment_names_size(const struct comment *q, const char *name);
+/* A name of the formula that is not known; NULL: there is none. */
+const char *formula_unnamed(const struct formula *f, bool (*known)(void *env, const char *name), void *env);
 
 /* ---- read.c; NULL after diagnostics. The rows of one file: the operator, or, with --op-path, all that it defines. */
 struct custom_op {

@@ -159,8 +159,8 @@ static const char *advice(const struct unknown_op *u) {
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (!strcmp(rows[k].domain, u->domain) && (!rows[k].op || !strcmp(rows[k].op, u->op))) return rows[k].what;
-    return "`gcc2nn list-ops` shows what is; an exporter can often express it by standard operators or as a model "
-           "function";
+    return "`gcc2nn list-ops` shows what is; write it yourself (--op, and --stub-unsupported writes a function to be "
+           "filled in: docs/custom-operators.md), or export it as standard operators or as a model function";
 }
 
 /* Of the same domain; NULL: none is near. */

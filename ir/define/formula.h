@@ -23,7 +23,9 @@ struct formula {
     int64_t whole; /* the value of a type of integers */
     const char *name;
     const struct formula *arg[3];
+    int length; /* its nodes, each as often as it is used; at most FORMULA_LENGTH, so that it may be walked as a tree */
 };
+enum { FORMULA_LENGTH = 50000 };
 /* What names stand for; NULL: nothing. */
 typedef E formula_name(void *env, const char *name);
 /* Inside of a definition. Poison where a name stands for nothing, or operands do not fit. */

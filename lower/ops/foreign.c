@@ -72,7 +72,10 @@ static bool result_dims(const struct sizes_said *q, const struct foreign_op_para
             fail_if(!s, E_SHAPE, "size %s of result %s is that of no input", p->dims[k].name, p->name))
             return false;
         if (s) *dims = cat(*dims, s->dims);
-        else *dims = push(*dims, formula_value(p->dims[k].value, size_value, (void *)q));
+        if (s) continue;
+        E e = formula_value(p->dims[k].value, size_value, (void *)q);
+        require(le(idx(0), e), "dim %d of result %s is negative", k, p->name);
+        *dims = push(*dims, e);
     }
     return true;
 }
@@ -147,6 +150,11 @@ static void call(const struct foreign_op *op) {
     E numbers[MOST], grid[6];
     int nops = 0, nnumbers = 0, ins = 0, outs = 0;
     if (!find_types(op, &types)) return;
+    for (int k = 0; k < op->n; k++) {
+        const struct foreign_op_param *p = &op->params[k];
+        if (p->attribute && dtype_is_int(p->type) && !name_size(&sizes, p->name, list1(idx(int_attr(p->name))), false))
+            return;
+    }
     for (int k = 0; k < op->n; k++)
         if (op->params[k].use == FOREIGN_READ && !take_dims(&sizes, &op->params[k], in(ins++))) return;
     X each = list0();

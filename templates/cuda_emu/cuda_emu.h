@@ -17,7 +17,9 @@
 #define __device__
 #define __host__
 #define __launch_bounds__(...)
-#define __align__(n) __attribute__((aligned(n)))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __shared__      static __thread /* of users' kernels; blocks run in turn, in one thread of the system */
+#define __align__(n)    __attribute__((aligned(n)))
 
 #if defined(__SANITIZE_THREAD__)
 #define CUEMU_TSAN   1

@@ -1,0 +1,288 @@
+/* Operators of the user's own as a library for ONNX Runtime: each source as it is, and behind it functions that check
+ * shapes as its comments say them, ask for the results and call it. What they share is templates/ort/ort_ops.h. */
+#include "compiler/custom/ort.h"
+#include "codegen/emit.h"
+#include "codegen/foreign_files.h"
+#include "codegen/template.h"
+#include "lower/ops/foreign.h"
+#include <string.h>
+
+/* ---- formulas in C */
+static void put_formula(struct text *t, const struct formula *f) {
+    static const char *const words[X_COUNT] = {
+        [X_ADD] = "+", [X_SUB] = "-", [X_MUL] = "*", [X_AND] = "&&", [X_OR] = "||",
+        [X_LT] = "<",  [X_LE] = "<=", [X_EQ] = "==", [X_NE] = "!="};
+    text_char(t, '(');
+    if (f->kind == FORMULA_NUMBER) text_printf(t, "%lld", (long long)f->whole);
+    else if (f->kind == FORMULA_NAME) text_printf(t, "size_%s", f->name);
+    else if (f->kind == FORMULA_CAST) put_formula(t, f->arg[0]);
+    else if (f->kind == FORMULA_XOP && !f->arg[1]) {
+        text_add(t, f->op == X_NOT ? "!" : "-");
+        put_formula(t, f->arg[0]);
+    } else {
+        bool extreme = f->kind == FORMULA_XOP && (f->op == X_MIN || f->op == X_MAX);
+        put_formula(t, f->arg[0]);
+        if (extreme) {
+            text_add(t, f->op == X_MIN ? " < " : " > ");
+            put_formula(t, f->arg[1]);
+        }
+        if (extreme || f->kind == FORMULA_SELECT) {
+            text_add(t, " ? ");
+            put_formula(t, extreme ? f->arg[0] : f->arg[1]);
+            text_add(t, " : ");
+            put_formula(t, extreme ? f->arg[1] : f->arg[2]);
+        } else {
+            text_printf(t, " %s ", f->kind == FORMULA_DIV ? "/" : f->kind == FORMULA_REST ? "%" : words[f->op]);
+            put_formula(t, f->arg[1]);
+        }
+    }
+    text_char(t, ')');
+}
+/* Division by 0 is a fault, not the end of the process. */
+static void put_divisors(struct text *t, const struct formula *f) {
+    for (int k = 0; k < 3 && f->arg[k]; k++) put_divisors(t, f->arg[k]);
+    if (f->kind != FORMULA_DIV && f->kind != FORMULA_REST) return;
+    text_add(t, "    if (");
+    put_formula(t, f->arg[1]);
+    text_add(t, " == 0) return ort_fail(k, \"a size is divided by 0\");\n");
+}
+
+/* ---- one instance */
+struct instance {
+    struct ctx *c;
+    const struct foreign_op *op;
+    const struct op *row;
+    const enum dtype *types;
+    struct text *t;
+    struct map sizes; /* names that have a value, and how many dims it stands for */
+};
+static enum dtype type_of(const struct instance *q, const struct foreign_op_param *p) {
+    return p->type != NONE ? p->type : q->types[p->of];
+}
+static const char *c_type_of(const struct instance *q, const struct foreign_op_param *p) {
+    return p->c ? p->c : dtype_c(type_of(q, p));
+}
+static void name_size(struct instance *q, const char *name, const char *value) {
+    text_printf(q->t, "    const int64_t size_%s = %s;\n    (void)size_%s;\n", name, value, name);
+    map_put(&q->sizes, PKEY(name), q);
+}
+static void put_check(struct instance *q, const char *cond, const char *what, const char *name) {
+    text_printf(q->t, "    if (!(%s)) return ort_fail(k, \"%s of input %s is not what the operator says\");\n", cond,
+                what, name);
+}
+static void take_input(struct instance *q, const struct foreign_op_param *p, int at) {
+    int fixed = 0;
+    const char *many = NULL, *place = "0";
+    text_printf(q->t, "    if ((failed = ort_input(k, context, %d, &in[%d])) != NULL) return failed;\n", at, at);
+    if (!p->shaped) return;
+    for (int d = 0; d < p->ndims; d++)
+        if (p->dims[d].many) many = p->dims[d].name;
+        else fixed++;
+    put_check(q, format(q->c, "in[%d].rank %s %d", at, many ? ">=" : "==", fixed), "the rank", p->name);
+    for (int d = 0; d < p->ndims; d++) {
+        const struct foreign_dim *e = &p->dims[d];
+        const char *dim = format(q->c, "in[%d].dims[%s]", at, place);
+        bool known = e->name && map_get(&q->sizes, PKEY(e->name));
+        if (e->many) {
+            const char *count = format(q->c, "(in[%d].rank - %d)", at, fixed);
+            dim = format(q->c, "ort_product(in[%d].dims + %s, %s)", at, place, count);
+            if (!known) {
+                name_size(q, e->name, dim);
+                text_printf(q->t,
+                            "    const int64_t *const dims_%s = in[%d].dims + %s;\n    const size_t rank_%s = %s;\n",
+                            e->name, at, place, e->name, count);
+            } else
+                put_check(q,
+                          format(q->c, "%s == rank_%s && !memcmp(in[%d].dims + %s, dims_%s, sizeof(int64_t) * rank_%s)",
+                                 count, e->name, at, place, e->name, e->name),
+                          "a dim", p->name);
+            place = format(q->c, "%s + rank_%s", place, e->name);
+            continue;
+        }
+        if (e->name && !known) name_size(q, e->name, dim);
+        else {
+            struct text f = {0};
+            if (e->name) text_printf(&f, "size_%s", e->name);
+            else put_divisors(q->t, e->value), put_formula(&f, e->value);
+            put_check(q, format(q->c, "%s == %s", dim, f.s), "a dim", p->name);
+            text_free(&f);
+        }
+        place = format(q->c, "%s + 1", place);
+    }
+}
+static void give_output(struct instance *q, const struct foreign_op_param *p, int at) {
+    text_printf(q->t, "    out[%d].rank = 0;\n", at);
+    for (int d = 0; d < p->ndims; d++) {
+        const struct foreign_dim *e = &p->dims[d];
+        if (e->many) {
+            text_printf(q->t, "    if (out[%d].rank + rank_%s > ORT_RANK) return ort_fail(k, \"too many dims\");\n", at,
+                        e->name);
+            text_printf(q->t,
+                        "    memcpy(out[%d].dims + out[%d].rank, dims_%s, sizeof(int64_t) * rank_%s);\n    "
+                        "out[%d].rank += rank_%s;\n",
+                        at, at, e->name, e->name, at, e->name);
+            continue;
+        }
+        if (!e->name) put_divisors(q->t, e->value);
+        text_printf(q->t,
+                    "    if (out[%d].rank == ORT_RANK) return ort_fail(k, \"too many dims\");\n    "
+                    "out[%d].dims[out[%d].rank++] = ",
+                    at, at, at);
+        if (e->name) text_printf(q->t, "size_%s", e->name);
+        else put_formula(q->t, e->value);
+        text_add(q->t, ";\n");
+    }
+    text_printf(q->t,
+                "    for (size_t d = 0; d < out[%d].rank; d++)\n        if (out[%d].dims[d] < 0) return ort_fail(k, "
+                "\"a result of a negative size\");\n",
+                at, at);
+    text_printf(q->t, "    if ((failed = ort_output(k, context, %d, &out[%d])) != NULL) return failed;\n", at, at);
+}
+static const char *function_of(const struct instance *q) {
+    const char *words = "";
+    for (int k = 0; k < q->op->ntypes; k++) words = format(q->c, "%s%s%s", words, k ? ", " : "", dtype_c(q->types[k]));
+    return q->op->ntypes ? format(q->c, "%s<%s>", q->op->cpu.function, words) : q->op->cpu.function;
+}
+static void put_number(struct instance *q, const struct foreign_op_param *p, int attr) {
+    if (!p->attribute) text_printf(q->t, "(%s)size_%s", c_type_of(q, p), p->name);
+    else text_printf(q->t, "(%s)k->%c[%d]", c_type_of(q, p), dtype_is_int(p->type) ? 'i' : 'f', attr);
+}
+static void put_tensors(struct instance *q) {
+    int ins = 0, outs = 0, attrs = 0;
+    for (int k = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        if (p->attribute && dtype_is_int(p->type)) name_size(q, p->name, format(q->c, "k->i[%d]", attrs));
+        attrs += p->attribute;
+    }
+    attrs = 0;
+    for (int k = 0; k < q->op->n; k++)
+        if (q->op->params[k].use == FOREIGN_READ) take_input(q, &q->op->params[k], ins++);
+    for (int k = 0; k < q->op->n; k++)
+        if (q->op->params[k].use == FOREIGN_WRITTEN) give_output(q, &q->op->params[k], outs++);
+    if (q->op->each) text_printf(q->t, "    for (int64_t row = 0; row < size_%s; row++)\n    ", q->op->each);
+    text_printf(q->t, "    %s(", function_of(q));
+    ins = outs = 0;
+    for (int k = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        if (k) text_add(q->t, ", ");
+        if (p->use == FOREIGN_NUMBER) {
+            put_number(q, p, attrs);
+            attrs += p->attribute;
+            continue;
+        }
+        bool read = p->use == FOREIGN_READ, sliced = q->op->each && p->ndims && p->dims[0].name == q->op->each;
+        const char *tensor = format(q->c, "%s[%d]", read ? "in" : "out", read ? ins++ : outs++);
+        text_printf(q->t, "(%s%s *)%s.cells", read ? "const " : "", c_type_of(q, p), tensor);
+        if (sliced) text_printf(q->t, " + row * (%s.n / size_%s)", tensor, q->op->each);
+    }
+    text_add(q->t, ");\n    return NULL;\n");
+}
+static void put_cells(struct instance *q, int nins) {
+    int ins = 0, attrs = 0;
+    for (int k = 0; k < nins; k++)
+        text_printf(q->t, "    if ((failed = ort_input(k, context, %d, &in[%d])) != NULL) return failed;\n", k, k);
+    text_printf(q->t, "    if (!ort_spread(in, %d, &out[0])) return ort_fail(k, \"the inputs do not broadcast\");\n",
+                nins);
+    text_add(q->t, "    if ((failed = ort_output(k, context, 0, &out[0])) != NULL) return failed;\n");
+    text_printf(q->t, "    for (int64_t i = 0; i < out[0].n; i++)\n        ((%s *)out[0].cells)[i] = %s(",
+                dtype_c(q->op->result), function_of(q));
+    for (int k = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        if (k) text_add(q->t, ", ");
+        if (p->attribute) put_number(q, p, attrs++);
+        else {
+            text_printf(q->t, "((const %s *)in[%d].cells)[ort_cell(&in[%d], &out[0], i)]", c_type_of(q, p), ins, ins);
+            ins++;
+        }
+    }
+    text_add(q->t, ");\n    return NULL;\n");
+}
+static int slots(const struct op_slot *s) {
+    int n = 0;
+    while (s[n].name) n++;
+    return n;
+}
+static void put_row(struct instance *q, int number, int nins, int nouts) {
+    text_printf(q->t, "static const int types_%d[] = {", number);
+    if (q->op->result != NONE) {
+        for (int k = 0; k < q->op->n; k++)
+            if (!q->op->params[k].attribute) text_printf(q->t, "%d, ", dtype_onnx(q->op->params[k].type));
+        text_printf(q->t, "%d", dtype_onnx(q->op->result));
+    } else
+        for (int pass = FOREIGN_READ, n = 0; pass <= FOREIGN_WRITTEN; pass++)
+            for (int k = 0; k < q->op->n; k++)
+                if ((int)q->op->params[k].use == pass)
+                    text_printf(q->t, "%s%d", n++ ? ", " : "", dtype_onnx(type_of(q, &q->op->params[k])));
+    text_printf(q->t, "};\nstatic const struct ort_attr attrs_%d[] = {", number);
+    for (const struct op_attr *a = q->row->attrs; a->name; a++)
+        text_printf(q->t, "{\"%s\", %d, %d, %.17g}, ", a->name, a->kind == AT_FLOAT, !(a->flags & A_REQUIRED),
+                    a->kind == AT_FLOAT ? (double)a->f : (double)a->i);
+    text_add(q->t, "{NULL, 0, 0, 0}};\n");
+    text_printf(q->t, "static const struct ort_what what_%d = {\"%s\", \"%s\", types_%d, %d, %d, attrs_%d, run_%d};\n",
+                number, *q->row->domain ? q->row->domain : "ai.onnx", q->row->name, number, nins, nouts, number,
+                number);
+}
+static int put_instance(struct instance *q, int number) {
+    int nins = slots(q->row->ins), nouts = slots(q->row->outs);
+    text_printf(q->t,
+                "\n/* %s */\nstatic void *run_%d(const struct ort_kernel *k, void *context) {\n    struct ort_tensor "
+                "in[%d], out[%d];\n    void *failed;\n",
+                q->op->op, number, nins ? nins : 1, nouts);
+    if (q->op->result != NONE) put_cells(q, nins);
+    else put_tensors(q);
+    text_add(q->t, "}\n");
+    put_row(q, number, nins, nouts);
+    return number + 1;
+}
+/* Templates: an instance of each of these types for all of its parameters. */
+static int put_operator(struct ctx *c, struct text *t, const struct op *row, int number) {
+    static const enum dtype all[] = {F32, F64, I32, I64};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        enum dtype types[FOREIGN_TYPES] = {all[k], all[k], all[k], all[k]};
+        struct instance q = {c, row->foreign, row, types, t, {.arena = &c->arena}};
+        if (k && !row->foreign->ntypes) break;
+        number = put_instance(&q, number);
+    }
+    return number;
+}
+void ort_source(struct ctx *c, const struct foreign_source *s, struct text *out) {
+    int rows = 0;
+    struct text t = {0};
+    bool cpp = s->language == FOREIGN_CPP;
+    text_add(out, "/* Operators for ONNX Runtime, by gcc2nn: the user's source, and behind it what the runtime calls. "
+                  "*/\n#include \"ort_ops.h\"\n");
+    foreign_text(out, s, internf(c->names, "%s_ort.%s", s->stem, cpp ? "cpp" : "c"));
+    for (int k = 0; k < c->own_ops.n; k++)
+        if (c->own_ops.v[k]->foreign->cpu.source == s) rows = put_operator(c, &t, c->own_ops.v[k], rows);
+    const char *linkage = cpp ? "extern \"C\" " : "";
+    text_printf(&t, "\n%sstruct ort_row *ort_rows_%s(int n);\n", linkage, s->stem);
+    text_printf(&t, "%sstruct ort_row *ort_rows_%s(int n) {\n    static struct ort_row rows[%d];\n", linkage, s->stem,
+                rows);
+    text_add(&t, "    static const struct ort_what *const whats[] = {");
+    for (int k = 0; k < rows; k++) text_printf(&t, "%s&what_%d", k ? ", " : "", k);
+    text_printf(&t, "};\n    if (n >= %d) return NULL;\n    rows[n].what = whats[n];\n    return &rows[n];\n}\n", rows);
+    emit_wrap(&t);
+    text_addn(out, t.s, t.n);
+    text_free(&t);
+}
+void ort_register(const struct foreign_source *const *sources, int n, struct text *out) {
+    text_add(out, "/* What ONNX Runtime calls when it loads this library: register_custom_ops_library in Python,\n * "
+                  "RegisterCustomOpsLibrary in C. */\n#include \"ort_ops.h\"\n\n");
+    for (int k = 0; k < n; k++) text_printf(out, "struct ort_row *ort_rows_%s(int n);\n", sources[k]->stem);
+    text_add(out, "void *RegisterCustomOps(void *options, const struct ort_base *base);\nvoid *RegisterCustomOps(void "
+                  "*options, const struct ort_base *base) {\n"
+                  "    static struct ort_row *(*const files[])(int n) = {");
+    for (int k = 0; k < n; k++) text_printf(out, "ort_rows_%s, ", sources[k]->stem);
+    text_add(out, "NULL};\n"
+                  "    const struct ort_api *api = base->api(ORT_OP_VERSION);\n"
+                  "    struct ort_row *last = NULL; /* those that are registered, by `before` */\n"
+                  "    if (!api) return base->api(1)->status(ORT_FAIL, \"this ONNX Runtime is older than 1.16\");\n"
+                  "    for (int f = 0; files[f]; f++)\n"
+                  "        for (int k = 0; files[f](k); k++) {\n"
+                  "            void *failed = ort_add(api, options, files[f](k), last);\n"
+                  "            if (failed) return failed;\n"
+                  "            last = files[f](k);\n"
+                  "        }\n"
+                  "    return NULL;\n}\n");
+    emit_wrap(out);
+}

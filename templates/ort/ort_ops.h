@@ -1,0 +1,206 @@
+/* Operators for ONNX Runtime, written by gcc2nn ort-ops: the part of its C API that they use. The API is a table of
+ * functions to which new ones are only appended, so that places in it stay; all of these are of its first version. An
+ * operator is a struct that says its version: 16 has the two functions that can fail, last.
+ * https://onnxruntime.ai/docs/reference/operators/add-custom-op.html */
+#ifndef GCC2NN_ORT_OPS_H
+#define GCC2NN_ORT_OPS_H
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ORT_OP_VERSION = 16, ORT_FAIL = 1, ORT_RANK = 32, ORT_ATTRS = 32 };
+struct ort_op;
+/* What may fail returns NULL, or a status, which is the caller's. */
+struct ort_api {
+    void *(*status)(int code, const char *text);
+    void *other_1[25];
+    void *(*domain_new)(const char *name, void **domain); /* 26 */
+    void *(*domain_add)(void *domain, const struct ort_op *op);
+    void *(*options_add)(void *options, void *domain);
+    void *other_29[22];
+    void *(*data)(void *value, void **cells); /* 51 */
+    void *other_52[9];
+    void *(*rank)(const void *shape, size_t *n); /* 61 */
+    void *(*dims)(const void *shape, int64_t *dims, size_t n);
+    void *other_63[2];
+    void *(*shape)(const void *value, void **shape); /* 65 */
+    void *other_66[19];
+    void *(*attr_float)(const void *info, const char *name, float *v); /* 85 */
+    void *(*attr_int)(const void *info, const char *name, int64_t *v);
+    void *other_87[3];
+    void *(*input)(const void *context, size_t k, const void **value); /* 90 */
+    void *(*output)(void *context, size_t k, const int64_t *dims, size_t n, void **value);
+    void *other_92;
+    void (*status_free)(void *status); /* 93 */
+    void *other_94[5];
+    void (*shape_free)(void *shape); /* 99 */
+};
+struct ort_base {
+    const struct ort_api *(*api)(uint32_t version);
+};
+struct ort_op {
+    uint32_t version;
+    void *(*create)(const struct ort_op *op, const struct ort_api *api, const void *info);
+    const char *(*name)(const struct ort_op *op);
+    const char *(*provider)(const struct ort_op *op);
+    int (*input_type)(const struct ort_op *op, size_t k);
+    size_t (*inputs)(const struct ort_op *op);
+    int (*output_type)(const struct ort_op *op, size_t k);
+    size_t (*outputs)(const struct ort_op *op);
+    void (*compute)(void *kernel, void *context);
+    void (*destroy)(void *kernel);
+    int (*input_kind)(const struct ort_op *op, size_t k); /* 0: required */
+    int (*output_kind)(const struct ort_op *op, size_t k);
+    int (*input_memory)(const struct ort_op *op, size_t k); /* 0: the usual one */
+    int (*variadic[4])(const struct ort_op *op);
+    void *(*create_or_fail)(const struct ort_op *op, const struct ort_api *api, const void *info, void **kernel);
+    void *(*compute_or_fail)(void *kernel, void *context);
+};
+
+/* ---- an operator of ours: what it is, and behind it how it is computed */
+struct ort_attr {
+    const char *name; /* NULL ends */
+    int is_float, has_default;
+    double value;
+};
+struct ort_kernel {
+    const struct ort_api *api;
+    const struct ort_what *what;
+    double f[ORT_ATTRS];
+    int64_t i[ORT_ATTRS];
+};
+struct ort_what {
+    const char *domain, *name;
+    const int *types; /* of inputs, then of outputs, in ONNX's numbers */
+    size_t inputs, outputs;
+    const struct ort_attr *attrs;
+    void *(*run)(const struct ort_kernel *k, void *context);
+};
+struct ort_row {
+    struct ort_op op; /* first: ONNX Runtime gives it back */
+    const struct ort_what *what;
+    void *in; /* the domain, while operators are registered */
+    struct ort_row *before;
+};
+struct ort_tensor {
+    void *cells;
+    size_t rank;
+    int64_t dims[ORT_RANK], n;
+};
+static inline void *ort_fail(const struct ort_kernel *k, const char *text) { return k->api->status(ORT_FAIL, text); }
+static inline int64_t ort_product(const int64_t *dims, size_t n) {
+    int64_t p = 1;
+    for (size_t k = 0; k < n; k++) p *= dims[k];
+    return p;
+}
+static inline void *ort_input(const struct ort_kernel *k, void *context, size_t at, struct ort_tensor *t) {
+    const void *value = NULL;
+    void *shape = NULL, *failed = k->api->input(context, at, &value);
+    if (failed) return failed;
+    if (!value) return ort_fail(k, "an input is missing");
+    if ((failed = k->api->shape(value, &shape)) != NULL) return failed;
+    failed = k->api->rank(shape, &t->rank);
+    if (!failed && t->rank > ORT_RANK) failed = ort_fail(k, "a tensor of too many dims");
+    if (!failed) failed = k->api->dims(shape, t->dims, t->rank);
+    k->api->shape_free(shape);
+    if (failed) return failed;
+    t->n = ort_product(t->dims, t->rank);
+    return k->api->data((void *)(uintptr_t)value, &t->cells);
+}
+static inline void *ort_output(const struct ort_kernel *k, void *context, size_t at, struct ort_tensor *t) {
+    void *value = NULL, *failed = k->api->output(context, at, t->dims, t->rank, &value);
+    t->n = ort_product(t->dims, t->rank);
+    return failed ? failed : k->api->data(value, &t->cells);
+}
+/* The dims that inputs spread to, as NumPy has it; 0: they do not. */
+static inline int ort_spread(const struct ort_tensor *in, size_t n, struct ort_tensor *out) {
+    out->rank = 0;
+    for (size_t k = 0; k < n; k++) out->rank = in[k].rank > out->rank ? in[k].rank : out->rank;
+    for (size_t d = 0; d < out->rank; d++) {
+        out->dims[d] = 1;
+        for (size_t k = 0; k < n; k++) {
+            const size_t skip = out->rank - in[k].rank;
+            const int64_t own = d < skip ? 1 : in[k].dims[d - skip];
+            if (own != 1 && out->dims[d] != 1 && own != out->dims[d]) return 0;
+            if (own != 1) out->dims[d] = own;
+        }
+    }
+    return 1;
+}
+/* Which cell of an input belongs to cell i of the result. */
+static inline int64_t ort_cell(const struct ort_tensor *in, const struct ort_tensor *out, int64_t i) {
+    int64_t at = 0, step = 1;
+    for (size_t d = out->rank; d-- > out->rank - in->rank;) {
+        const int64_t own = in->dims[d - (out->rank - in->rank)];
+        if (own != 1) at += i % out->dims[d] * step;
+        i /= out->dims[d];
+        step *= own;
+    }
+    return at;
+}
+
+/* ---- what ONNX Runtime calls */
+static inline const struct ort_what *ort_of(const struct ort_op *op) { return ((const struct ort_row *)op)->what; }
+static inline const char *ort_name(const struct ort_op *op) { return ort_of(op)->name; }
+static inline const char *ort_provider(const struct ort_op *op) { return (void)op, (const char *)NULL; }
+static inline int ort_input_type(const struct ort_op *op, size_t k) { return ort_of(op)->types[k]; }
+static inline size_t ort_inputs(const struct ort_op *op) { return ort_of(op)->inputs; }
+static inline int ort_output_type(const struct ort_op *op, size_t k) {
+    return ort_of(op)->types[ort_of(op)->inputs + k];
+}
+static inline size_t ort_outputs(const struct ort_op *op) { return ort_of(op)->outputs; }
+static inline int ort_required(const struct ort_op *op, size_t k) { return (void)op, (void)k, 0; }
+static inline int ort_none(const struct ort_op *op) { return (void)op, 1; }
+static inline void ort_destroy(void *kernel) { free(kernel); }
+static inline void *ort_create(const struct ort_op *op, const struct ort_api *api, const void *info, void **kernel) {
+    struct ort_kernel *k = (struct ort_kernel *)calloc(1, sizeof *k);
+    if (!k) return api->status(ORT_FAIL, "no memory");
+    k->api = api, k->what = ort_of(op);
+    for (size_t a = 0; k->what->attrs[a].name; a++) {
+        const struct ort_attr *attr = &k->what->attrs[a];
+        float f = 0;
+        void *failed =
+            attr->is_float ? api->attr_float(info, attr->name, &f) : api->attr_int(info, attr->name, &k->i[a]);
+        k->f[a] = f;
+        if (!failed) continue;
+        if (!attr->has_default) return free(k), failed;
+        api->status_free(failed);
+        k->f[a] = attr->value, k->i[a] = (int64_t)attr->value;
+    }
+    *kernel = k;
+    return NULL;
+}
+static inline void *ort_compute(void *kernel, void *context) {
+    const struct ort_kernel *k = (const struct ort_kernel *)kernel;
+    return k->what->run(k, context);
+}
+/* Operators of one domain share an object for it: that of one that was registered before, `last` and back. */
+static inline void *ort_add(const struct ort_api *api, void *options, struct ort_row *r, struct ort_row *last) {
+    struct ort_op op;
+    void *failed = NULL;
+    memset(&op, 0, sizeof op);
+    op.version = ORT_OP_VERSION;
+    op.name = ort_name, op.provider = ort_provider;
+    op.input_type = ort_input_type, op.inputs = ort_inputs;
+    op.output_type = ort_output_type, op.outputs = ort_outputs;
+    op.destroy = ort_destroy;
+    op.input_kind = op.output_kind = op.input_memory = ort_required;
+    for (int k = 0; k < 4; k++) op.variadic[k] = ort_none;
+    op.create_or_fail = ort_create, op.compute_or_fail = ort_compute;
+    r->op = op, r->before = last, r->in = NULL;
+    for (const struct ort_row *o = last; o && !r->in; o = o->before)
+        if (!strcmp(o->what->domain, r->what->domain)) r->in = o->in;
+    if (!r->in) {
+        failed = api->domain_new(r->what->domain, &r->in);
+        if (!failed) failed = api->options_add(options, r->in);
+    }
+    return failed ? failed : api->domain_add(r->in, &r->op);
+}
+#ifdef __cplusplus
+}
+#endif
+#endif
