@@ -1,5 +1,5 @@
 /* Where the boxes of a graph stand on a page, and how the lines between them run: for `gcc2nn report`. By Graphviz's
- * `dot` where there is one, else by layers of our own (docs/adr/0021-reports-are-drawn-from-the-manifest.md). Numbers
+ * `dot` where there is one, else by layers of our own (docs/adr/0019-reports-are-drawn-from-the-manifest.md). Numbers
  * are pixels, y goes down. */
 #ifndef NN_COMPILER_DRAWING_H
 #define NN_COMPILER_DRAWING_H
