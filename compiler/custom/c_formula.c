@@ -31,9 +31,9 @@ static F statements(struct translation *q, struct known *v, const CXCursor *c, i
 static F refuse(struct translation *q, CXCursor c, const char *what) {
     if (!q->failed && q->quiet) {
         q->why = what;
-        q->at = place_of(clang_getCursorLocation(c), 1);
+        q->at = place_of(libclang.getCursorLocation(c), 1);
     } else if (!q->failed) {
-        source_error(q->s, place_of(clang_getCursorLocation(c), 1), "%s", what);
+        source_error(q->s, place_of(libclang.getCursorLocation(c), 1), "%s", what);
         diag_help(&q->s->c->diags, "a function for sizes is a formula of them: variables, choices, and such functions");
     }
     q->failed = true;
@@ -51,7 +51,7 @@ static enum CXChildVisitResult note_child(CXCursor c, CXCursor parent, CXClientD
 }
 static struct children children_of(struct translation *q, CXCursor c) {
     struct children r = {.c = q->s->c};
-    clang_visitChildren(c, note_child, &r);
+    libclang.visitChildren(c, note_child, &r);
     return r;
 }
 
@@ -86,7 +86,7 @@ static F choice(struct translation *q, F cond, F a, F b) {
 /* ---- operators: libclang 14 tells of them only by the text between their operands */
 static size_t offset_of(CXSourceLocation l) {
     unsigned offset;
-    clang_getSpellingLocation(l, NULL, NULL, NULL, &offset);
+    libclang.getSpellingLocation(l, NULL, NULL, NULL, &offset);
     return offset;
 }
 /* The operator of c, whose operands lie before `from` and from `to` on; "" where a macro hides it. */
@@ -108,8 +108,8 @@ static void operator_text(struct translation *q, size_t from, size_t to, char ou
     out[n] = 0;
 }
 static void between(struct translation *q, CXCursor a, CXCursor b, char out[4]) {
-    operator_text(q, offset_of(clang_getRangeEnd(clang_getCursorExtent(a))),
-                  offset_of(clang_getRangeStart(clang_getCursorExtent(b))), out);
+    operator_text(q, offset_of(libclang.getRangeEnd(libclang.getCursorExtent(a))),
+                  offset_of(libclang.getRangeStart(libclang.getCursorExtent(b))), out);
 }
 struct operator_row {
     const char *text;
@@ -178,13 +178,13 @@ static F math_call(struct translation *q, CXCursor c, const char *name, F *args,
 static F function_value(struct translation *q, CXCursor fn, F const *args, int n);
 static F call(struct translation *q, struct known *v, CXCursor c) {
     F args[8] = {NULL};
-    int n = clang_Cursor_getNumArguments(c);
-    CXCursor fn = clang_getCursorDefinition(clang_getCursorReferenced(c));
-    const char *name = source_string(q->s, clang_getCursorSpelling(clang_getCursorReferenced(c)));
+    int n = libclang.Cursor_getNumArguments(c);
+    CXCursor fn = libclang.getCursorDefinition(libclang.getCursorReferenced(c));
+    const char *name = source_string(q->s, libclang.getCursorSpelling(libclang.getCursorReferenced(c)));
     if (n < 1 || n > 8) return refuse(q, c, "a call of no, or of more than 8, arguments");
     for (int k = 0; k < n; k++)
-        if (!(args[k] = expression(q, v, clang_Cursor_getArgument(c, (unsigned)k)))) return NULL;
-    if (clang_Cursor_isNull(fn) || !clang_Location_isFromMainFile(clang_getCursorLocation(fn)))
+        if (!(args[k] = expression(q, v, libclang.Cursor_getArgument(c, (unsigned)k)))) return NULL;
+    if (libclang.Cursor_isNull(fn) || !libclang.Location_isFromMainFile(libclang.getCursorLocation(fn)))
         return math_call(q, c, name, args, n);
     if (q->calls >= CALLS_MAX) return refuse(q, c, "calls that nest so deeply");
     q->calls++;
@@ -196,7 +196,7 @@ static F call(struct translation *q, struct known *v, CXCursor c) {
 /* ---- expressions */
 static struct binding *binding_of(const struct known *v, CXCursor decl) {
     for (struct binding *b = v->first; b; b = b->next)
-        if (clang_equalCursors(b->decl, decl)) return b;
+        if (libclang.equalCursors(b->decl, decl)) return b;
     return NULL;
 }
 static void bind(struct translation *q, struct known *v, CXCursor decl, F value) {
@@ -205,28 +205,29 @@ static void bind(struct translation *q, struct known *v, CXCursor decl, F value)
     v->first = b;
 }
 static F evaluated(struct translation *q, CXCursor c, enum dtype t) {
-    CXEvalResult r = clang_Cursor_Evaluate(c);
+    CXEvalResult r = libclang.Cursor_Evaluate(c);
     F f = NULL;
-    CXEvalResultKind k = r ? clang_EvalResult_getKind(r) : CXEval_UnExposed;
-    if (k == CXEval_Int) f = number(q, t, (double)clang_EvalResult_getAsLongLong(r), clang_EvalResult_getAsLongLong(r));
-    else if (k == CXEval_Float) f = number(q, t, clang_EvalResult_getAsDouble(r), 0);
-    if (r) clang_EvalResult_dispose(r);
+    CXEvalResultKind k = r ? libclang.EvalResult_getKind(r) : CXEval_UnExposed;
+    if (k == CXEval_Int)
+        f = number(q, t, (double)libclang.EvalResult_getAsLongLong(r), libclang.EvalResult_getAsLongLong(r));
+    else if (k == CXEval_Float) f = number(q, t, libclang.EvalResult_getAsDouble(r), 0);
+    if (r) libclang.EvalResult_dispose(r);
     return f;
 }
 static F reference(struct translation *q, struct known *v, CXCursor c, enum dtype t) {
-    CXCursor decl = clang_getCursorReferenced(c);
+    CXCursor decl = libclang.getCursorReferenced(c);
     struct binding *b = binding_of(v, decl);
     if (b) return b->value ? b->value : refuse(q, c, "this variable has no value here");
-    CXType type = clang_getCursorType(decl);
-    bool constant = clang_getCursorKind(decl) == CXCursor_EnumConstantDecl ||
-                    (clang_getCursorKind(decl) == CXCursor_VarDecl && clang_isConstQualifiedType(type));
+    CXType type = libclang.getCursorType(decl);
+    bool constant = libclang.getCursorKind(decl) == CXCursor_EnumConstantDecl ||
+                    (libclang.getCursorKind(decl) == CXCursor_VarDecl && libclang.isConstQualifiedType(type));
     F f = constant ? evaluated(q, decl, t) : NULL;
     return f ? f : refuse(q, c, "it reads what is neither a parameter, a variable of the function nor a constant");
 }
 static F assignment(struct translation *q, struct known *v, CXCursor c, CXCursor to, CXCursor value, const char *with) {
-    CXCursor decl = clang_getCursorReferenced(to);
+    CXCursor decl = libclang.getCursorReferenced(to);
     F f = expression(q, v, value);
-    enum dtype t = clang_dtype(clang_getCursorType(to));
+    enum dtype t = clang_dtype(libclang.getCursorType(to));
     if (!f) return NULL;
     if (!binding_of(v, decl)) return refuse(q, c, "it changes what is no variable of the function");
     if (*with) {
@@ -240,8 +241,8 @@ static F assignment(struct translation *q, struct known *v, CXCursor c, CXCursor
 }
 static F unary(struct translation *q, struct known *v, CXCursor c, CXCursor of) {
     char op[4];
-    operator_text(q, offset_of(clang_getRangeStart(clang_getCursorExtent(c))),
-                  offset_of(clang_getRangeStart(clang_getCursorExtent(of))), op);
+    operator_text(q, offset_of(libclang.getRangeStart(libclang.getCursorExtent(c))),
+                  offset_of(libclang.getRangeStart(libclang.getCursorExtent(of))), op);
     F a = expression(q, v, of);
     if (!a) return NULL;
     if (!strcmp(op, "!")) return operation(q, X_NOT, BOOL, converted(q, a, BOOL), NULL);
@@ -252,11 +253,11 @@ static F unary(struct translation *q, struct known *v, CXCursor c, CXCursor of) 
     return refuse(q, c, "this operator is not understood");
 }
 static F expression_of(struct translation *q, struct known *v, CXCursor c) {
-    CXType type = clang_getCursorType(c);
+    CXType type = libclang.getCursorType(c);
     enum dtype t = clang_dtype(type);
     struct children k = children_of(q, c);
     char op[4];
-    switch (clang_getCursorKind(c)) {
+    switch (libclang.getCursorKind(c)) {
     case CXCursor_IntegerLiteral:
     case CXCursor_FloatingLiteral:
     case CXCursor_CharacterLiteral:
@@ -313,14 +314,14 @@ static F expression(struct translation *q, struct known *v, CXCursor c) {
 /* ---- statements: what is returned, NULL: nothing so far */
 static void declare(struct translation *q, struct known *v, CXCursor c) {
     struct children k = children_of(q, c);
-    if (clang_getCursorKind(c) != CXCursor_VarDecl) return;
-    enum dtype t = clang_dtype(clang_getCursorType(c));
-    if (t == NONE || clang_Cursor_getStorageClass(c) == CX_SC_Static) {
+    if (libclang.getCursorKind(c) != CXCursor_VarDecl) return;
+    enum dtype t = clang_dtype(libclang.getCursorType(c));
+    if (t == NONE || libclang.Cursor_getStorageClass(c) == CX_SC_Static) {
         refuse(q, c, t == NONE ? "a variable that is no number" : "a variable that outlives the call");
         return;
     }
-    CXCursor init = k.v.n ? k.v.v[k.v.n - 1] : clang_getNullCursor();
-    F f = k.v.n && clang_isExpression(clang_getCursorKind(init)) ? converted(q, expression(q, v, init), t) : NULL;
+    CXCursor init = k.v.n ? k.v.v[k.v.n - 1] : libclang.getNullCursor();
+    F f = k.v.n && libclang.isExpression(libclang.getCursorKind(init)) ? converted(q, expression(q, v, init), t) : NULL;
     if (!q->failed) bind(q, v, c, f);
 }
 /* After a choice that returned nothing each variable has the value of the way that was taken. */
@@ -355,7 +356,7 @@ static F statements(struct translation *q, struct known *v, const CXCursor *c, i
     F f = NULL;
     for (int i = 0; i < n && !f && !q->failed; i++) {
         struct children k = children_of(q, c[i]);
-        switch (clang_getCursorKind(c[i])) {
+        switch (libclang.getCursorKind(c[i])) {
         case CXCursor_CompoundStmt: f = statements(q, v, k.v.v, k.v.n); break;
         case CXCursor_DeclStmt:
             for (int d = 0; d < k.v.n && !q->failed; d++) declare(q, v, k.v.v[d]);
@@ -376,25 +377,25 @@ static F statements(struct translation *q, struct known *v, const CXCursor *c, i
 }
 static F function_value(struct translation *q, CXCursor fn, F const *args, int n) {
     struct known v = {NULL};
-    CXCursor body = clang_getNullCursor();
+    CXCursor body = libclang.getNullCursor();
     struct children k = children_of(q, fn);
     for (int i = 0, at = 0; i < k.v.n; i++) {
-        if (clang_getCursorKind(k.v.v[i]) == CXCursor_CompoundStmt) body = k.v.v[i];
-        if (clang_getCursorKind(k.v.v[i]) != CXCursor_ParmDecl) continue;
-        enum dtype t = clang_dtype(clang_getCursorType(k.v.v[i]));
+        if (libclang.getCursorKind(k.v.v[i]) == CXCursor_CompoundStmt) body = k.v.v[i];
+        if (libclang.getCursorKind(k.v.v[i]) != CXCursor_ParmDecl) continue;
+        enum dtype t = clang_dtype(libclang.getCursorType(k.v.v[i]));
         struct formula *own = NULL;
         if (!args) {
             own = node(q, FORMULA_NAME, t, NULL, NULL, NULL);
-            own->name = source_string(q->s, clang_getCursorSpelling(k.v.v[i]));
+            own->name = source_string(q->s, libclang.getCursorSpelling(k.v.v[i]));
         } else if (at == n) return refuse(q, fn, "a call with other arguments than the function has");
         if (t == NONE) return refuse(q, k.v.v[i], "a parameter that is no number");
         bind(q, &v, k.v.v[i], own ? own : converted(q, args[at], t));
         at++;
     }
-    F f = clang_Cursor_isNull(body) ? NULL : statements(q, &v, &body, 1);
+    F f = libclang.Cursor_isNull(body) ? NULL : statements(q, &v, &body, 1);
     if (q->too_long) return refuse(q, fn, "it is too long to be one formula");
     if (!f && !q->failed) return refuse(q, fn, "not every way through the function returns a value");
-    return converted(q, f, clang_dtype(clang_getCursorResultType(fn)));
+    return converted(q, f, clang_dtype(libclang.getCursorResultType(fn)));
 }
 const struct formula *c_formula(struct source *s, CXCursor fn, const struct formula *const *args, int nargs) {
     struct translation q = {.s = s, .index = true};

@@ -10,29 +10,29 @@
 /* ---- places and messages */
 struct source_place place_of(CXSourceLocation l, int width) {
     unsigned line, column;
-    clang_getSpellingLocation(l, NULL, &line, &column, NULL);
+    libclang.getSpellingLocation(l, NULL, &line, &column, NULL);
     return (struct source_place){(int)line, (int)column, width};
 }
 const char *source_string(struct source *s, CXString t) {
-    const char *r = clang_getCString(t);
+    const char *r = libclang.getCString(t);
     r = intern(s->c->names, r ? r : "");
-    clang_disposeString(t);
+    libclang.disposeString(t);
     return r;
 }
 /* What the compiler says: errors only, as warnings are the user's own affair. */
 static bool tell_errors(struct source *s) {
     CXTranslationUnit tu = s->tu;
     bool ok = true;
-    for (unsigned k = 0, n = clang_getNumDiagnostics(tu); k < n; k++) {
-        CXDiagnostic d = clang_getDiagnostic(tu, k);
-        CXSourceLocation l = clang_getDiagnosticLocation(d);
-        if (clang_getDiagnosticSeverity(d) >= CXDiagnostic_Error) {
-            const char *said = source_string(s, clang_getDiagnosticSpelling(d));
-            if (clang_Location_isFromMainFile(l)) source_error(s, place_of(l, 1), "%s", said);
+    for (unsigned k = 0, n = libclang.getNumDiagnostics(tu); k < n; k++) {
+        CXDiagnostic d = libclang.getDiagnostic(tu, k);
+        CXSourceLocation l = libclang.getDiagnosticLocation(d);
+        if (libclang.getDiagnosticSeverity(d) >= CXDiagnostic_Error) {
+            const char *said = source_string(s, libclang.getDiagnosticSpelling(d));
+            if (libclang.Location_isFromMainFile(l)) source_error(s, place_of(l, 1), "%s", said);
             else diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "%s", said);
             ok = false;
         }
-        clang_disposeDiagnostic(d);
+        libclang.disposeDiagnostic(d);
     }
     return ok;
 }
@@ -46,16 +46,16 @@ struct definitions {
 };
 static enum CXChildVisitResult note_definition(CXCursor c, CXCursor parent, CXClientData env) {
     struct definitions *q = env;
-    enum CXCursorKind k = clang_getCursorKind(c);
+    enum CXCursorKind k = libclang.getCursorKind(c);
     (void)parent;
     if (k == CXCursor_LinkageSpec || k == CXCursor_Namespace || k == CXCursor_UnexposedDecl)
         return CXChildVisit_Recurse;
-    if (!clang_Location_isFromMainFile(clang_getCursorLocation(c)) || !clang_isCursorDefinition(c))
+    if (!libclang.Location_isFromMainFile(libclang.getCursorLocation(c)) || !libclang.isCursorDefinition(c))
         return CXChildVisit_Continue;
-    const char *name = source_string(q->s, clang_getCursorSpelling(c));
+    const char *name = source_string(q->s, libclang.getCursorSpelling(c));
     if (is_function(k)) PUSH(&q->s->c->arena, &q->v, c);
     bool global = (k == CXCursor_FunctionDecl || k == CXCursor_VarDecl) &&
-                  clang_getCursorLinkage(c) == CXLinkage_External && strncmp(name, "operator", 8) != 0;
+                  libclang.getCursorLinkage(c) == CXLinkage_External && strncmp(name, "operator", 8) != 0;
     for (int i = 0; global && i < q->globals.n; i++) global = q->globals.v[i] != name;
     if (global) PUSH(&q->s->c->arena, &q->globals, name);
     return CXChildVisit_Continue;
@@ -63,11 +63,11 @@ static enum CXChildVisitResult note_definition(CXCursor c, CXCursor parent, CXCl
 static enum CXChildVisitResult count_local(CXCursor c, CXCursor parent, CXClientData env) {
     struct source *s = env;
     (void)parent;
-    if (clang_getCursorKind(c) != CXCursor_InclusionDirective ||
-        !clang_Location_isFromMainFile(clang_getCursorLocation(c)))
+    if (libclang.getCursorKind(c) != CXCursor_InclusionDirective ||
+        !libclang.Location_isFromMainFile(libclang.getCursorLocation(c)))
         return CXChildVisit_Continue;
-    CXSourceRange range = clang_getCursorExtent(c);
-    struct source_place at = place_of(clang_getRangeStart(range), 1), end = place_of(clang_getRangeEnd(range), 1);
+    CXSourceRange range = libclang.getCursorExtent(c);
+    struct source_place at = place_of(libclang.getRangeStart(range), 1), end = place_of(libclang.getRangeEnd(range), 1);
     const char *p = s->file->text;
     for (int line = 1; line < at.line; p++) line += *p == '\n';
     size_t n = strcspn(p, "\n");
@@ -89,7 +89,7 @@ static enum dtype dtype_of_size(size_t bytes, bool is_signed) {
     }
 }
 enum dtype clang_dtype(CXType t) {
-    t = clang_getCanonicalType(t);
+    t = libclang.getCanonicalType(t);
     switch (t.kind) {
     case CXType_Float: return F32;
     case CXType_Double: return F64;
@@ -99,19 +99,19 @@ enum dtype clang_dtype(CXType t) {
     case CXType_Short:
     case CXType_Int:
     case CXType_Long:
-    case CXType_LongLong: return dtype_of_size((size_t)clang_Type_getSizeOf(t), true);
+    case CXType_LongLong: return dtype_of_size((size_t)libclang.Type_getSizeOf(t), true);
     case CXType_Char_U:
     case CXType_UChar:
     case CXType_UShort:
     case CXType_UInt:
     case CXType_ULong:
-    case CXType_ULongLong: return dtype_of_size((size_t)clang_Type_getSizeOf(t), false);
+    case CXType_ULongLong: return dtype_of_size((size_t)libclang.Type_getSizeOf(t), false);
     default: return NONE;
     }
 }
 /* "const float" -> "float" */
 static const char *without_const(struct source *s, CXType t) {
-    const char *name = source_string(s, clang_getTypeSpelling(t));
+    const char *name = source_string(s, libclang.getTypeSpelling(t));
     if (!strncmp(name, "const ", 6)) name += 6;
     size_t n = strlen(name);
     return n > 6 && !strcmp(name + n - 6, " const") ? internn(s->c->names, name, n - 6) : intern(s->c->names, name);
@@ -129,10 +129,10 @@ struct reading {
     bool ok;
 };
 static struct source_place name_place(struct source *s, CXCursor c) {
-    return place_of(clang_getCursorLocation(c), (int)strlen(source_string(s, clang_getCursorSpelling(c))));
+    return place_of(libclang.getCursorLocation(c), (int)strlen(source_string(s, libclang.getCursorSpelling(c))));
 }
 static void refuse_param(struct reading *q, CXCursor c, const char *name, const char *why) {
-    const char *type = source_string(q->s, clang_getTypeSpelling(clang_getCursorType(c)));
+    const char *type = source_string(q->s, libclang.getTypeSpelling(libclang.getCursorType(c)));
     source_error(q->s, name_place(q->s, c), "parameter %s is %s: %s", diag_quote(&q->s->c->arena, name), type, why);
     q->ok = false;
 }
@@ -165,8 +165,8 @@ static struct comment_attr *attr_said(struct reading *q, const char *name) {
     return NULL;
 }
 static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
-    CXType to = clang_getPointeeType(t);
-    p->use = clang_isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
+    CXType to = libclang.getPointeeType(t);
+    p->use = libclang.isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
     if (!element_type(q, c, to, p)) return;
     const struct comment_param *said = param_said(q, p->name);
     if (said && said->shaped) {
@@ -187,15 +187,15 @@ struct param_search {
 static enum CXChildVisitResult find_param(CXCursor c, CXCursor parent, CXClientData env) {
     struct param_search *q = env;
     (void)parent;
-    if (clang_getCursorKind(c) != CXCursor_ParmDecl || source_string(q->s, clang_getCursorSpelling(c)) != q->name)
+    if (libclang.getCursorKind(c) != CXCursor_ParmDecl || source_string(q->s, libclang.getCursorSpelling(c)) != q->name)
         return CXChildVisit_Continue;
-    CXType t = clang_getCanonicalType(clang_getCursorType(c));
-    q->input = t.kind == CXType_Pointer && clang_isConstQualifiedType(clang_getPointeeType(t));
+    CXType t = libclang.getCanonicalType(libclang.getCursorType(c));
+    q->input = t.kind == CXType_Pointer && libclang.isConstQualifiedType(libclang.getPointeeType(t));
     return CXChildVisit_Break;
 }
 static bool is_input(const struct reading *q, const char *name) {
     struct param_search p = {q->s, name, false};
-    clang_visitChildren(q->fn, find_param, &p);
+    libclang.visitChildren(q->fn, find_param, &p);
     return p.input;
 }
 /* A dim of an input gives the name its value, or it is an attribute that counts. */
@@ -221,9 +221,9 @@ static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_
 }
 static void read_param(struct reading *q, CXCursor c, bool scalar) {
     enum { MOST = sizeof q->params / sizeof *q->params };
-    CXType t = clang_getCursorType(c), canonical = clang_getCanonicalType(t);
+    CXType t = libclang.getCursorType(c), canonical = libclang.getCanonicalType(t);
     struct foreign_op_param *p = &q->params[q->op->n];
-    const char *name = source_string(q->s, clang_getCursorSpelling(c));
+    const char *name = source_string(q->s, libclang.getCursorSpelling(c));
     if (q->op->n == MOST || !*name) {
         source_error(q->s, name_place(q->s, c), *name ? "more than 64 parameters" : "a parameter without a name");
         q->ok = false;
@@ -238,12 +238,12 @@ static void read_param(struct reading *q, CXCursor c, bool scalar) {
 static enum CXChildVisitResult visit_param(CXCursor c, CXCursor parent, CXClientData env) {
     struct reading *q = env;
     (void)parent;
-    if (clang_getCursorKind(c) == CXCursor_TemplateTypeParameter)
-        PUSH(&q->s->c->arena, &q->types, source_string(q->s, clang_getCursorSpelling(c)));
-    else if (clang_getCursorKind(c) == CXCursor_NonTypeTemplateParameter) {
+    if (libclang.getCursorKind(c) == CXCursor_TemplateTypeParameter)
+        PUSH(&q->s->c->arena, &q->types, source_string(q->s, libclang.getCursorSpelling(c)));
+    else if (libclang.getCursorKind(c) == CXCursor_NonTypeTemplateParameter) {
         source_error(q->s, name_place(q->s, c), "a template of an operator has types as its parameters only");
         q->ok = false;
-    } else if (clang_getCursorKind(c) == CXCursor_ParmDecl) read_param(q, c, q->op->result != NONE);
+    } else if (libclang.getCursorKind(c) == CXCursor_ParmDecl) read_param(q, c, q->op->result != NONE);
     return CXChildVisit_Continue;
 }
 /* What the comment names must be there. */
@@ -392,19 +392,19 @@ static void read_scalars(struct reading *q) {
 }
 /* "mine::norm" */
 static const char *qualified(struct source *s, CXCursor c) {
-    const char *name = source_string(s, clang_getCursorSpelling(c));
-    for (CXCursor up = clang_getCursorSemanticParent(c); clang_getCursorKind(up) == CXCursor_Namespace;
-         up = clang_getCursorSemanticParent(up)) {
-        const char *space = source_string(s, clang_getCursorSpelling(up));
+    const char *name = source_string(s, libclang.getCursorSpelling(c));
+    for (CXCursor up = libclang.getCursorSemanticParent(c); libclang.getCursorKind(up) == CXCursor_Namespace;
+         up = libclang.getCursorSemanticParent(up)) {
+        const char *space = source_string(s, libclang.getCursorSpelling(up));
         if (*space) name = internf(s->c->names, "%s::%s", space, name);
     }
     return name;
 }
 static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
     struct reading reading = {.s = s, .fn = fn, .ok = true}, *q = &reading;
-    const char *comment = source_string(s, clang_Cursor_getRawCommentText(fn));
-    struct source_place at = place_of(clang_getRangeStart(clang_Cursor_getCommentRange(fn)), 1);
-    q->name = source_string(s, clang_getCursorSpelling(fn));
+    const char *comment = source_string(s, libclang.Cursor_getRawCommentText(fn));
+    struct source_place at = place_of(libclang.getRangeStart(libclang.Cursor_getCommentRange(fn)), 1);
+    q->name = source_string(s, libclang.getCursorSpelling(fn));
     q->op = NEW(&s->c->arena, struct foreign_op);
     q->op->params = q->params;
     if (!comment_read(s, comment, at, &q->said)) return false;
@@ -414,16 +414,16 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
                      "%s is no operator: DOMAIN:NAME expected", diag_quote(&s->c->arena, op));
         return false;
     }
-    CXType returns = clang_getCursorResultType(fn);
-    if (clang_getCanonicalType(returns).kind != CXType_Void) {
+    CXType returns = libclang.getCursorResultType(fn);
+    if (libclang.getCanonicalType(returns).kind != CXType_Void) {
         q->op->result = clang_dtype(returns);
         if (q->op->result == NONE) {
             source_error(s, name_place(s, fn), "%s returns %s: an operator returns nothing, or a number", q->name,
-                         source_string(s, clang_getTypeSpelling(returns)));
+                         source_string(s, libclang.getTypeSpelling(returns)));
             return false;
         }
     }
-    clang_visitChildren(fn, visit_param, q);
+    libclang.visitChildren(fn, visit_param, q);
     if (q->ok) check_names(q), check_sizes(q), check_uses(q), check_each(q);
     if (!q->ok) return false;
     q->op->params = arena_copy(&s->c->arena, q->params, sizeof q->params);
@@ -454,7 +454,7 @@ static bool same_name(const char *a, const char *b) {
     }
 }
 static bool has_op(struct source *s, CXCursor fn) {
-    const char *comment = source_string(s, clang_Cursor_getRawCommentText(fn));
+    const char *comment = source_string(s, libclang.Cursor_getRawCommentText(fn));
     return strstr(comment, "@op ") || strstr(comment, "\\op ");
 }
 /* --op says which operator: of one function. */
@@ -462,8 +462,8 @@ static bool read_wanted(struct source *s, struct definitions *q, custom_op_list 
     const char *name = strrchr(s->op, ':') ? strrchr(s->op, ':') + 1 : s->op, *all = "";
     int found = -1, external = -1, externals = 0;
     for (int k = 0; k < q->v.n; k++) {
-        const char *f = source_string(s, clang_getCursorSpelling(q->v.v[k]));
-        bool global = clang_getCursorLinkage(q->v.v[k]) == CXLinkage_External;
+        const char *f = source_string(s, libclang.getCursorSpelling(q->v.v[k]));
+        bool global = libclang.getCursorLinkage(q->v.v[k]) == CXLinkage_External;
         if (found < 0 && (s->wanted ? !strcmp(f, s->wanted) : same_name(f, name))) found = k;
         if (global) external = k, externals++;
         all = format(s->c, "%s%s%s", all, k ? ", " : "", f);
@@ -487,11 +487,11 @@ static bool read_all(struct source *s, struct definitions *q, custom_op_list *ou
 static const struct formula *function_named(struct source *s, const char *name, const struct formula *const *args,
                                             int n, struct source_place at) {
     struct definitions q = {.s = s};
-    clang_visitChildren(clang_getTranslationUnitCursor(s->tu), note_definition, &q);
+    libclang.visitChildren(libclang.getTranslationUnitCursor(s->tu), note_definition, &q);
     for (int k = 0; k < q.v.n; k++)
-        if (!strcmp(source_string(s, clang_getCursorSpelling(q.v.v[k])), name)) {
-            if (clang_Cursor_getNumArguments(q.v.v[k]) == n) return c_formula(s, q.v.v[k], args, n);
-            source_error(s, at, "%s takes %d arguments, not %d", name, clang_Cursor_getNumArguments(q.v.v[k]), n);
+        if (!strcmp(source_string(s, libclang.getCursorSpelling(q.v.v[k])), name)) {
+            if (libclang.Cursor_getNumArguments(q.v.v[k]) == n) return c_formula(s, q.v.v[k], args, n);
+            source_error(s, at, "%s takes %d arguments, not %d", name, libclang.Cursor_getNumArguments(q.v.v[k]), n);
             return NULL;
         }
     source_error(s, at, "there is no function %s in this file", diag_quote(&s->c->arena, name));
@@ -509,25 +509,26 @@ bool source_read(struct source *s, custom_op_list *out) {
             files[nfiles++] =
                 (struct CXUnsavedFile){"/gcc2nn/cuda_emu.h", (const char *)nn_embedded[k].data, nn_embedded[k].size};
     while (nflags < 5 && flags[s->file->language][nflags]) nflags++;
-    CXIndex index = clang_createIndex(0, 0);
+    if (!clang_load(s->c)) return false;
+    CXIndex index = libclang.createIndex(0, 0);
     CXTranslationUnit tu = NULL;
     bool ok =
-        clang_parseTranslationUnit2(index, s->file->path, flags[s->file->language], nflags, files, (unsigned)nfiles,
-                                    CXTranslationUnit_DetailedPreprocessingRecord, &tu) == CXError_Success;
+        libclang.parseTranslationUnit2(index, s->file->path, flags[s->file->language], nflags, files, (unsigned)nfiles,
+                                       CXTranslationUnit_DetailedPreprocessingRecord, &tu) == CXError_Success;
     if (!ok) diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "libclang cannot read it");
     s->tu = tu;
     s->function = function_named;
     struct definitions q = {.s = s};
     int errors = s->c->diags.errors;
-    if (ok) clang_visitChildren(clang_getTranslationUnitCursor(tu), count_local, s);
+    if (ok) libclang.visitChildren(libclang.getTranslationUnitCursor(tu), count_local, s);
     ok = ok && s->c->diags.errors == errors && tell_errors(s);
-    if (ok) clang_visitChildren(clang_getTranslationUnitCursor(tu), note_definition, &q);
+    if (ok) libclang.visitChildren(libclang.getTranslationUnitCursor(tu), note_definition, &q);
     PUSH(&s->c->arena, &q.globals, NULL);
     s->file->globals = q.globals.v;
     ok = ok && (s->op ? read_wanted : read_all)(s, &q, out);
-    if (tu) clang_disposeTranslationUnit(tu);
+    if (tu) libclang.disposeTranslationUnit(tu);
     s->tu = NULL;
-    clang_disposeIndex(index);
+    libclang.disposeIndex(index);
     return ok;
 }
 #else

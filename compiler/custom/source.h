@@ -1,6 +1,7 @@
 /* Inside of compiler/custom/: what reading one source shares.
  *
  *   custom.c     options to files to rows
+ *   clang.c      libclang itself
  *   read.c       a file by libclang: which function, its parameters
  *   comment.c    its comment: operator, shapes, attributes
  *   c_formula.c  a function of scalars as a formula
