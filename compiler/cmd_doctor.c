@@ -156,7 +156,7 @@ static void look_at_floats(void *env, struct node *n) {
              "quantise it as the others: bytes with one scale for data, constants with one scale for each output "
              "channel");
     const struct value *q = n->op && n->op->flags & OP_QUANTIZES ? n->outs.v[0] : NULL;
-    const struct node *reader = q && q->uses.n == 1 ? q->uses.v[0].node : NULL;
+    const struct node *reader = q ? value_only_reader(q) : NULL;
     if (reader && reader->op && reader->op->flags & OP_DEQUANTIZES && f->fake++ == 0) f->first = n->origin;
 }
 static void look_at_precision(struct visit *v) {

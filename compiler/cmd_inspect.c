@@ -62,12 +62,6 @@ static const char *full_name(struct summary *s, const struct op_tally *t) {
     return format(s->c, "%.*s", (int)strlen(q) - 2, q + 1);
 }
 
-static const char *type_text(struct summary *s, const struct type *ty) {
-    struct text t = {0};
-    type_print(&t, ty);
-    return text_take(&t, &s->c->arena);
-}
-
 /* ---- for people */
 static const char *state_text(struct summary *s, const struct op_tally *t) {
     if (t->custom) return format(s->c, "   (custom: %s)", t->custom->spec);
@@ -77,7 +71,7 @@ static void print_values(struct summary *s, struct text *t, const char *title, s
                          const char *const *names, int n) {
     for (int i = 0; i < n; i++)
         text_printf(t, "%-11s %s: %s\n", i ? "" : title, diag_quote(&s->c->arena, names ? names[i] : v[i]->name),
-                    type_text(s, &v[i]->type));
+                    type_text(s->c, &v[i]->type));
 }
 
 static void print_summary(struct summary *s) {
@@ -111,7 +105,7 @@ static json_t *json_values(struct summary *s, struct value *const *v, const char
     for (int i = 0; i < n; i++) {
         json_t *o = json_object();
         json_object_set_new(o, "name", json_name(&s->c->arena, names ? names[i] : v[i]->name));
-        json_object_set_new(o, "type", json_string(type_text(s, &v[i]->type)));
+        json_object_set_new(o, "type", json_string(type_text(s->c, &v[i]->type)));
         json_array_append_new(list, o);
     }
     return list;

@@ -5,11 +5,6 @@
 #include "compiler/import/tflite.h"
 #include "compiler/surgeon.h"
 
-static const char *type_text(struct ctx *c, const struct type *ty) {
-    struct text t = {0};
-    type_print(&t, ty);
-    return text_take(&t, &c->arena);
-}
 static void print_values(struct ctx *c, struct text *t, const char *title, struct value *const *v,
                          const char *const *names, int n) {
     for (int k = 0; k < n; k++)

@@ -30,11 +30,6 @@ static void find_node(void *env, struct node *n) {
     if (same && !w->found) w->found = n;
     if (*n->name) PUSH(w->a, &w->names, n->name);
 }
-static const char *type_text(struct ctx *c, const struct value *v) {
-    struct text t = {0};
-    type_print(&t, &v->type);
-    return text_take(&t, &c->arena);
-}
 static const char *from_text(const struct value *v) {
     return v->init              ? "a constant"
            : v->def             ? v->def->origin
@@ -94,7 +89,7 @@ static json_t *values_json(struct explained *x, bool results) {
         const struct value *v = results ? x->n->outs.v[k] : x->n->ins.v[k];
         if (!v) continue;
         json_t *o = json_pack("{s:o, s:o}", "name", json_name(&c->arena, v->name), "type",
-                              json_name(&c->arena, type_text(c, v)));
+                              json_name(&c->arena, type_text(c, &v->type)));
         if (!results) json_object_set_new(o, "from", json_name(&c->arena, from_text(v)));
         json_t *dims = json_array();
         for (int d = 0; results && v->type.kind == TY_TENSOR && d < v->type.rank; d++) {

@@ -53,9 +53,6 @@ static struct node *made(struct surgery *s, const char *option, struct node *bef
     n->origin = internf(s->c->names, "--%s", option); /* what is wrong with it is wrong there */
     return n;
 }
-static void set_int(struct node *n, const char *name, int64_t v) {
-    node_set_attr(n, (struct attr){.name = intern(n->in->graph->ctx->names, name), .kind = AT_INT, .u.i = v});
-}
 /* What read the parameter reads a node of it, and of `with` if there is one. */
 static struct node *behind_input(struct surgery *s, const char *option, struct value *p, const char *op,
                                  struct value *with) {
@@ -84,7 +81,7 @@ static bool softmax(struct surgery *s, const char *word) {
     int k = output_of(s, "softmax", name);
     if (k < 0) return false;
     if (!number_of(value, -32, 31, &axis)) return wrong(s, "softmax", "`%s` is not an axis, such as -1", value);
-    set_int(behind_output(s, "softmax", k, "Softmax", NULL, 1), "axis", axis);
+    node_set_int(behind_output(s, "softmax", k, "Softmax", NULL, 1), "axis", axis);
     return true;
 }
 /* The greatest of the last axis; where they stood is an output of its own. */
@@ -177,12 +174,12 @@ static bool cast(struct surgery *s, const char *word) {
         if (!strcmp(s->g->top->params.v[k]->name, name)) p = s->g->top->params.v[k];
     if (p) {
         if (!takes_tensors(s, "cast")) return false;
-        set_int(behind_input(s, "cast", p, "Cast", NULL), "to", dtype_onnx(p->type.dtype));
+        node_set_int(behind_input(s, "cast", p, "Cast", NULL), "to", dtype_onnx(p->type.dtype));
         p->type.dtype = t;
         return true;
     }
     int k = output_of(s, "cast", name);
-    if (k >= 0) set_int(behind_output(s, "cast", k, "Cast", NULL, 1), "to", dtype_onnx(t));
+    if (k >= 0) node_set_int(behind_output(s, "cast", k, "Cast", NULL, 1), "to", dtype_onnx(t));
     return k >= 0;
 }
 

@@ -195,7 +195,7 @@ static const char *why_ended(struct grouping *q, struct group *gr) {
 static bool better_for_reader(struct grouping *q, const struct node *n) {
     const struct value *v = n->outs.v[0], *x = n->ins.n ? n->ins.v[0] : NULL;
     bool widens = x && dtype_is_byte(x->type.dtype) && dtype_is_float(v->type.dtype);
-    struct info *reader = v->uses.n == 1 && !v->uses.v[0].region ? info_of(q, v->uses.v[0].node) : NULL;
+    struct info *reader = info_of(q, value_only_reader(v));
     return widens && reader && (reader->cls->cls == CLASS_MAP || reader->cls->cls == CLASS_ROW);
 }
 static void join(struct grouping *q, struct group *gr, struct node *n) {

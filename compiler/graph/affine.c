@@ -116,7 +116,7 @@ static struct value *for_channels(struct graph *g, const struct value *x, const 
 /* What scales and shifts the result of *last alone is taken into a, too. */
 static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
     struct value *v = (*last)->outs.v[0];
-    struct node *n = v->uses.n == 1 ? v->uses.v[0].node : NULL;
+    struct node *n = value_only_reader(v);
     struct affine next = {.channels = a->channels};
     if (!n || n->outs.n != 1 || !type_equal(&n->outs.v[0]->type, &v->type) || !affine_of(c, n, v, &next)) return false;
     for (int64_t k = 0; k < a->channels; k++) {

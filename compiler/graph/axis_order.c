@@ -128,7 +128,7 @@ bool order_apply(struct graph *g, struct node *by, const struct node *n, const s
     if (!row) return true;
     switch (row->named) {
     case AXES_ATTR:
-        node_set_attr(by, (struct attr){.name = "axis", .kind = AT_INT, .u.i = place(p, node_int(n, "axis"))});
+        node_set_int(by, "axis", place(p, node_int(n, "axis")));
         if (node_attr(by, "joint"))
             node_set_attr(by, (struct attr){.name = "joint", .kind = AT_INT}); /* it was the last axis */
         return true;

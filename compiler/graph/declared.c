@@ -4,11 +4,6 @@
 #include "compiler/graph/passes.h"
 #include "ir/base/map.h"
 
-static const char *computed_text(struct graph *g, const struct type *t) {
-    struct text s = {0};
-    type_print(&s, t);
-    return text_take(&s, &g->ctx->arena);
-}
 /* -1 or less is no size: exporters write so when they do not know. */
 static bool dim_may_be(struct ctx *c, expr computed, int64_t declared) {
     int64_t lo, hi;
@@ -33,7 +28,7 @@ static void compare(struct comparison *x, const struct type *t, const struct dec
     if (type && (shape_may_be(g, t, d) || (d->output < 0 && x->departed++ >= VALUES_TOLD))) return;
     diag_node(&g->ctx->diags, type ? DIAG_WARNING : DIAG_ERROR, type ? E_SHAPE : E_TYPE, NULL,
               "%s %s: the model declares %.200s, but %s is computed", d->output < 0 ? "value" : "output",
-              diag_quote(&g->ctx->arena, d->name), d->text, computed_text(g, t));
+              diag_quote(&g->ctx->arena, d->name), d->text, type_text(g->ctx, t));
     diag_help(&g->ctx->diags, type ? "what is computed counts" : "export the model again, or put a Cast before it");
 }
 bool graph_declared(struct graph *g) {

@@ -109,7 +109,6 @@ static bool fits_bias(const struct node *n, const struct weights *w) {
     int64_t columns;
     return !v || (v->type.rank == 1 && x_is_int(v->type.dims[0], &columns) && columns == w->n && is_one(n, "beta"));
 }
-static void set_int(struct node *n, const char *name, int64_t v) { node_set_attr(n, rule_attr_int(name, v)); }
 static void keep_few_bits(void *env, struct node *n) {
     struct graph *g = env;
     const struct op_in_integers *row = n->op ? n->op->integers : NULL;
@@ -124,8 +123,8 @@ static void keep_few_bits(void *env, struct node *n) {
     struct node *made = node_new(n->in, n, row->blocks.domain, row->blocks.name, ins, count, 1);
     struct value *y = made->outs.v[0], *old = n->outs.v[0];
     made->origin = n->origin;
-    set_int(made, "K", w.k), set_int(made, "N", w.n), set_int(made, "bits", w.bits),
-        set_int(made, "block_size", w.block);
+    node_set_int(made, "K", w.k), node_set_int(made, "N", w.n), node_set_int(made, "bits", w.bits);
+    node_set_int(made, "block_size", w.block);
     y->type = old->type, y->name = old->name;
     value_replace(old, y);
     trace_because(g, NULL, "weights of few bits stay so");

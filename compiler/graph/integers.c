@@ -37,13 +37,8 @@ static bool quantised(const struct node *n, struct quantity *q) {
     *q = (struct quantity){n->outs.v[0], node_in(n, 1), node_in(n, 2), false, 0};
     return is_byte(q->bytes) && fits(q->scale, q->zero, q->bytes->type.dtype) && type_has_one_element(&q->scale->type);
 }
-static struct value *constant_like(struct graph *g, enum dtype t, int64_t v) {
-    struct tensor *z = tensor_new(&g->ctx->arena, t, NULL, 0);
-    tensor_set_i(z, 0, v);
-    return graph_const(g, "", z);
-}
 static struct value *zero_of(struct graph *g, const struct quantity *q) {
-    return q->zero ? q->zero : constant_like(g, q->bytes->type.dtype, 0);
+    return q->zero ? q->zero : graph_scalar(g, q->bytes->type.dtype, 0);
 }
 
 /* ---- the result */
@@ -55,16 +50,13 @@ static bool quantiser_cuts(const struct quantity *q, double lo, double hi) {
     double scale = tensor_f(s->init, 0), zero = z ? (double)tensor_i(z->init, 0) : 0;
     return lo <= ((t == I8 ? -128 : 0) - zero) * scale && hi >= ((t == I8 ? 127 : 255) - zero) * scale;
 }
-static struct node *only_reader(const struct value *v) {
-    return v->uses.n == 1 && !v->uses.v[0].region ? v->uses.v[0].node : NULL;
-}
 /* The QuantizeLinear that alone takes n's result, perhaps cut off at its range before; NULL: there is none. */
 static struct node *quantiser_behind(struct node *n) {
     double lo, hi;
     struct quantity y;
-    struct node *q = only_reader(n->outs.v[0]),
+    struct node *q = value_only_reader(n->outs.v[0]),
                 *cut = q && q->op && q->op->clamps && q->op->clamps(q, &lo, &hi) ? q : NULL;
-    if (cut) q = only_reader(cut->outs.v[0]);
+    if (cut) q = value_only_reader(cut->outs.v[0]);
     if (!quantised(q, &y) || node_in(q, 0) != (cut ? cut : n)->outs.v[0]) return NULL;
     return !cut || quantiser_cuts(&y, lo, hi) ? q : NULL;
 }
@@ -122,7 +114,7 @@ static void replace(struct island *i, const struct op_integers *form) {
     struct graph *g = i->g;
     struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w), *ys = NULL, *yz = NULL;
     if (i->behind) ys = i->behind->ins.v[1], yz = node_in(i->behind, 2);
-    if (i->behind && !yz) yz = constant_like(g, U8, 0);
+    if (i->behind && !yz) yz = graph_scalar(g, U8, 0);
     struct value *const all[] = {
         [Q_X] = i->x.bytes, [Q_W] = i->w.bytes, [Q_BIAS] = i->bias, [Q_X_SCALE] = i->x.scale, [Q_W_SCALE] = i->w.scale,
         [Q_Y_SCALE] = ys,   [Q_X_ZERO] = xz,    [Q_W_ZERO] = wz,    [Q_Y_ZERO] = yz};
@@ -203,7 +195,7 @@ static bool is_picked(const struct value *v, const struct quantity *y, int left)
     struct quantity x;
     if (dequantised(v, &x)) return same_quantity(&x, y);
     const struct node *n = v->def;
-    if (!left || !is_a(n, OP_PICKS) || n->outs.n != 1 || !only_reader(v)) return false;
+    if (!left || !is_a(n, OP_PICKS) || n->outs.n != 1 || !value_only_reader(v)) return false;
     for (int k = 0; k < n->ins.n; k++)
         if (n->ins.v[k] && n->ins.v[k]->type.dtype == F32 && !is_picked(n->ins.v[k], y, left - 1)) return false;
     return n->ins.n && n->ins.v[0];

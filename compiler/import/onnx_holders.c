@@ -46,9 +46,7 @@ static struct value *hold(struct importer *m, enum value_kind kind, const struct
     struct value *sequence = NULL;
     if (!x->none && kind != VALUE_OPTIONAL) {
         sequence = holder_node(m, x->n ? "SequenceConstruct" : "SequenceEmpty", v, x->n);
-        if (!x->n)
-            node_set_attr(sequence->def,
-                          (struct attr){.name = "dtype", .kind = AT_INT, .u.i = dtype_onnx(elem->dtype)});
+        if (!x->n) node_set_int(sequence->def, "dtype", dtype_onnx(elem->dtype));
         if (kind == VALUE_SEQUENCE) return sequence;
     }
     struct value *held = holder_node(m, "Optional", sequence ? &sequence : v, !x->none);

@@ -253,8 +253,7 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
     for (int i = 0; i < bodies.n; i++) close_body(m, &bodies.v[i], own.v[i]);
     int first = own_inputs(n);
     for (int k = 0; k < captured.values.n; k++) node_set_input(n, first + k, captured.values.v[k]);
-    if (captured.values.n)
-        node_set_attr(n, (struct attr){.name = "captures", .kind = AT_INT, .u.i = captured.values.n});
+    if (captured.values.n) node_set_int(n, "captures", captured.values.n);
 }
 
 /* ---- rounds 1 and 2 for the nodes of a graph or function */

@@ -258,9 +258,6 @@ static void set_floats(struct tflite *t, struct node *n, const char *name, const
 static void set_ints(struct tflite *t, struct node *n, const char *name, const int64_t *v, int count) {
     node_set_attr(n, (struct attr){.name = intern(t->m.c->names, name), .kind = AT_INTS, .n = count, .u.is = v});
 }
-static void set_int(struct tflite *t, struct node *n, const char *name, int64_t v) {
-    node_set_attr(n, (struct attr){.name = intern(t->m.c->names, name), .kind = AT_INT, .u.i = v});
-}
 static bool quantize(struct tflite *t, struct node *n, const struct tfl_graph *g, const int32_t *which, int count,
                      const char *side) {
     bool ins = !strcmp(side, "in");
@@ -279,7 +276,7 @@ static bool quantize(struct tflite *t, struct node *n, const struct tfl_graph *g
         if (!ins || x->scale.n == 1 || node_attr(n, "channel_scale")) continue;
         if (!charge(t, 4 * x->scale.n)) return false;
         set_floats(t, n, "channel_scale", arena_copy(arena_of(t), x->scale.bytes, 4 * (size_t)x->scale.n), x->scale.n);
-        set_int(t, n, "channel_axis", x->axis);
+        node_set_int(n, "channel_axis", x->axis);
     }
     if (!any) return true;
     set_floats(t, n, internf(t->m.c->names, "%s_scale", side), scale, count);
@@ -389,7 +386,7 @@ static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator 
     if (!quantize(t, n, u->g, o->ins, o->nins, "in") || !quantize(t, n, u->g, o->outs, o->nouts, "out") ||
         !quantize(t, n, u->g, o->mids, o->nmids, "mid"))
         return false;
-    if (o->nouts && o->outs[0] >= 0) set_int(t, n, "out_type", dtype_onnx(type_of(u->g->tensors[o->outs[0]].type)));
+    if (o->nouts && o->outs[0] >= 0) node_set_int(n, "out_type", dtype_onnx(type_of(u->g->tensors[o->outs[0]].type)));
     if (o->custom)
         node_set_attr(n, (struct attr){.name = intern(t->m.c->names, "options"),
                                        .kind = AT_STRING,
@@ -477,7 +474,7 @@ static bool if_operator(struct tflite *t, struct use_of *u, const struct tfl_ope
         return false;
     if (o->nins < 1 || !ins[0]) return error(t, E_ARITY, "IF without a condition"), false;
     struct node *n = control_node(t, u, "If", ins, o->nins, o->nouts);
-    if (o->nins > 1) set_int(t, n, "captures", o->nins - 1);
+    if (o->nins > 1) node_set_int(n, "captures", o->nins - 1);
     if (!branch(t, n, "then_branch", then_k, ins + 1, o->nins - 1, o->nouts) ||
         !branch(t, n, "else_branch", else_k, ins + 1, o->nins - 1, o->nouts))
         return false;

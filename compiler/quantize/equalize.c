@@ -37,14 +37,11 @@ static bool is_homogeneous(const struct node *n) {
     if (n->op->clamps && n->op->clamps(n, &lo, &hi)) return lo == 0 && hi == INFINITY;
     return n->op->flags & OP_PICKS && n->ins.n == 1 && keeps_channels(n);
 }
-static struct node *only_reader(const struct value *v) {
-    return v->uses.n == 1 && !v->uses.v[0].region ? v->uses.v[0].node : NULL;
-}
 /* The product that alone reads what l gives, behind nothing but such functions. */
 static bool follower(const struct layer *l, struct layer *next) {
     const struct value *v = l->n->outs.v[0];
     for (int k = 0; k < BEHIND_EACH_OTHER; k++) {
-        struct node *n = only_reader(v);
+        struct node *n = value_only_reader(v);
         if (!n || n->ins.v[0] != v) return false;
         if (is_layer(n, next)) return true;
         if (!is_homogeneous(n)) return false;

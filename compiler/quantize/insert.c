@@ -14,11 +14,6 @@ static struct value *scalar_f32(struct graph *g, const char *name, double v) {
     tensor_set_f(t, 0, v);
     return graph_const(g, name, t);
 }
-static struct value *scalar_code(struct graph *g, const char *name, int v) {
-    struct tensor *t = tensor_new(&g->ctx->arena, I8, NULL, 0);
-    tensor_set_i(t, 0, v);
-    return graph_const(g, name, t);
-}
 static const char *named(struct graph *g, const struct value *v, const char *what) {
     return *v->name ? internf(g->ctx->names, "%s_%s", v->name, what) : "";
 }
@@ -33,7 +28,7 @@ static struct value *dequantised(struct region *r, struct node *before, struct v
                                  struct value *zero, int axis, const char *name) {
     struct value *ins[] = {codes, scale, zero};
     struct node *n = node_new(r, before, "", "DequantizeLinear", ins, zero ? 3 : 2, 1);
-    if (scale->type.rank) node_set_attr(n, (struct attr){.name = "axis", .kind = AT_INT, .u.i = axis});
+    if (scale->type.rank) node_set_int(n, "axis", axis);
     return typed_result(n, F32, codes, name);
 }
 
@@ -44,8 +39,9 @@ static struct value *rounded_point(const struct insertion *x, const struct quant
     struct value *v = p->value;
     struct quantity q = x->quantities[p->same_as];
     struct node *before = v->def ? v->def->next : g->top->first;
-    struct value *scale = scalar_f32(g, named(g, v, "scale"), (double)q.scale),
-                 *zero = scalar_code(g, named(g, v, "zero_point"), q.zero), *ins[] = {v, scale, zero};
+    struct value *scale = scalar_f32(g, named(g, v, "scale"), (double)q.scale), *zero = graph_scalar(g, I8, q.zero),
+                 *ins[] = {v, scale, zero};
+    zero->name = named(g, v, "zero_point");
     struct node *n = node_new(g->top, before, "", "QuantizeLinear", ins, 3, 1);
     struct value *codes = typed_result(n, I8, v, named(g, v, "quantized"));
     return dequantised(g->top, before, codes, scale, zero, 0, named(g, v, "dequantized"));
@@ -198,7 +194,7 @@ static bool round_in_blocks(struct graph *g, struct node *n) {
     struct value *floats =
         dequantised(n->in, n, graph_const(g, named(g, v, "quantized"), codes),
                     graph_const(g, named(g, v, "scale"), scales), NULL, along, named(g, v, "dequantized"));
-    node_set_attr(floats->def, (struct attr){.name = "block_size", .kind = AT_INT, .u.i = QUANT_BLOCK});
+    node_set_int(floats->def, "block_size", QUANT_BLOCK);
     node_set_input(n, 1, floats);
     return true;
 }
@@ -219,7 +215,7 @@ int quant_insert_weights(struct quant_plan *p, enum dtype type) {
 /* ---- twins */
 static void add_result(struct graph *g, struct node *n) {
     struct value *v = node_new(g->top, NULL, "", "ReduceSumSquare", &n->outs.v[0], 1, 1)->outs.v[0];
-    node_set_attr(v->def, (struct attr){.name = "keepdims", .kind = AT_INT, .u.i = 0});
+    node_set_int(v->def, "keepdims", 0);
     region_result(g->top, v);
     PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "power%d", g->top->results.n));
 }

@@ -259,6 +259,9 @@ void node_set_attr(struct node *n, struct attr a) {
     PUSH(arena_of(g), &n->attrs, a);
 }
 
+void node_set_int(struct node *n, const char *name, int64_t v) {
+    node_set_attr(n, (struct attr){.name = intern(n->in->graph->ctx->names, name), .kind = AT_INT, .u.i = v});
+}
 void node_drop_attr(struct node *n, const char *name) {
     for (int k = 0; k < n->attrs.n; k++)
         if (strcmp(n->attrs.v[k].name, name) == 0) {
@@ -298,6 +301,9 @@ bool type_has_one_element(const struct type *t) {
     for (int k = 0; k < t->rank; k++)
         if (!x_is(t->dims[k], 1)) return false;
     return true;
+}
+struct node *value_only_reader(const struct value *v) {
+    return v->uses.n == 1 ? v->uses.v[0].node : NULL;
 }
 bool value_is_result(const struct value *v) {
     for (int k = 0; k < v->uses.n; k++)

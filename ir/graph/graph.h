@@ -161,7 +161,8 @@ void node_remove(struct node *n);                                /* its outputs 
 void nodes_remove_between(struct node *from, struct node *to);   /* none of them is used by others */
 void value_replace(struct value *old, struct value *by);         /* every use of old */
 void region_set_result(struct region *r, int k, struct value *v);
-void node_set_attr(struct node *n, struct attr a); /* replaces one of the same name */
+void node_set_attr(struct node *n, struct attr a);              /* replaces one of the same name */
+void node_set_int(struct node *n, const char *name, int64_t v); /* the same of an integer; name need not stay */
 void node_drop_attr(struct node *n, const char *name);
 const struct attr *node_attr(const struct node *n, const char *name);
 struct region *node_region(const struct node *n, const char *attr_name);
@@ -171,9 +172,11 @@ struct type type_tensor(struct ctx *c, enum dtype t, const expr *dims, int rank)
 bool type_equal(const struct type *a, const struct type *b);
 bool type_same_dims(const struct type *a, const struct type *b); /* rank and dims, by expression */
 bool type_has_one_element(const struct type *t);                 /* every known dim is 1 */
-bool value_is_result(const struct value *v);                     /* of its region */
-bool node_is(const struct node *n, const char *op_type);         /* an operator of ai.onnx; false for NULL */
+struct node *value_only_reader(const struct value *v);   /* NULL: several read it, none does, or it is a result */
+bool value_is_result(const struct value *v);             /* of its region */
+bool node_is(const struct node *n, const char *op_type); /* an operator of ai.onnx; false for NULL */
 void type_print(struct text *t, const struct type *ty);
+const char *type_text(struct ctx *c, const struct type *ty);
 void dim_print(struct text *t, expr dim); /* as type_print prints it */
 /* Moves the nodes of `from` (closed) in front of `before`, parameters replaced by args; results[] gets the results. */
 void region_inline(struct region *from, struct node *before, struct value *const *args, struct value **results);

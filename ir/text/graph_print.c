@@ -238,6 +238,11 @@ static void print_type(struct printer *p, struct text *t, const struct type *ty)
 
 void dim_print(struct text *t, expr dim) { print_dim(&(struct dims){NULL, MAX_DIM_NODES}, t, dim); }
 void type_print(struct text *t, const struct type *ty) { print_type(NULL, t, ty); }
+const char *type_text(struct ctx *c, const struct type *ty) {
+    struct text t = {0};
+    type_print(&t, ty);
+    return text_take(&t, &c->arena);
+}
 
 /* ---- constants */
 /* One element; whatever a decimal number would not give back bit for bit is shown as its bytes. */

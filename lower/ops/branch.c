@@ -82,9 +82,6 @@ static void replace_leaves(struct tail *t, struct node *by) {
         for (int j = 0; j < r->results.n; j++)
             if (r->results.v[j] == t->leaves.v[k]) region_set_result(r, j, by->outs.v[k]);
 }
-static void set_int(struct node *n, const char *name, int64_t v) {
-    node_set_attr(n, (struct attr){.name = name, .kind = AT_INT, .u.i = v});
-}
 /* n, whose results differ in rank, becomes an If at the end of its region that holds all that depends on them. */
 static enum infer_status specialise(struct graph *g, struct node *n, struct region *const *branch) {
     struct arena *a = &g->ctx->arena;
@@ -102,8 +99,8 @@ static enum infer_status specialise(struct graph *g, struct node *n, struct regi
         if (n->attrs.v[k].kind == AT_REGION) n->attrs.v[k].u.region->owner = to;
     }
     n->attrs.n = 0; /* the branches belong to the new node now */
-    set_int(to, "captures", to->ins.n - 1);
-    set_int(to, "specialised", 1);
+    node_set_int(to, "captures", to->ins.n - 1);
+    node_set_int(to, "specialised", 1);
     replace_leaves(&t, to);
     trace_because(g, NULL, "both branches of an If have a copy of what depends on its rank");
     while (t.nodes.n) node_remove(t.nodes.v[--t.nodes.n]);
@@ -153,7 +150,7 @@ static enum infer_status infer_copies(struct graph *g, struct node *n, struct re
     struct node *check = node_new(n->in, n, "gcc2nn", "Require", n->ins.v, 1, 0);
     const char *reason =
         internf(g->ctx->names, "the %s branch cannot be right: %s", taken ? "then" : "else", why[!taken]);
-    set_int(check, "condition", !taken);
+    node_set_int(check, "condition", !taken);
     node_set_attr(check, (struct attr){.name = "reason", .kind = AT_STRING, .u.s = {.p = reason, .n = strlen(reason)}});
     check->name = n->name;
     diag_node(&g->ctx->diags, DIAG_NOTE, E_SHAPE, n->origin, "%s; the compiled model checks that it is not taken",

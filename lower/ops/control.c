@@ -685,7 +685,7 @@ static void up_scan(struct node *n) {
     body->owner = inner;
     for (int k = 0; k < inner->outs.n; k++) region_result(outer, inner->outs.v[k]);
     node_set_attr(n, (struct attr){.name = "body", .kind = AT_REGION, .u.region = outer});
-    node_set_attr(n, (struct attr){.name = "num_scan_inputs", .kind = AT_INT, .u.i = n->ins.n - ncaptures});
+    node_set_int(n, "num_scan_inputs", n->ins.n - ncaptures);
 }
 static const struct op_upgrade u_scan[] = {{8, up_scan}, {0}};
 static const struct op_control loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};

@@ -340,7 +340,7 @@ static void up_cast(struct node *n) {
     if (!a || a->kind != AT_STRING) return;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (a->u.s.n == strlen(names[k].name) && !memcmp(a->u.s.p, names[k].name, a->u.s.n)) {
-            node_set_attr(n, (struct attr){.name = a->name, .kind = AT_INT, .u.i = dtype_onnx(names[k].t)});
+            node_set_int(n, a->name, dtype_onnx(names[k].t));
             return;
         }
 }

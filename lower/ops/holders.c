@@ -9,9 +9,7 @@
 enum { COPIES_MAX = 1 << 16 }; /* nodes, of one graph */
 
 /* ---- captures */
-static void set_captures(struct node *n, int count) {
-    node_set_attr(n, (struct attr){.name = "captures", .kind = AT_INT, .u.i = count});
-}
+static void set_captures(struct node *n, int count) { node_set_int(n, "captures", count); }
 static void drop_param(struct region *r, int k) {
     memmove(r->params.v + k, r->params.v + k + 1, (size_t)(r->params.n - k - 1) * sizeof *r->params.v);
     r->params.n--;
@@ -111,7 +109,7 @@ static bool open_alike(const struct value *a, const struct value *b, struct open
 /* The two tensors that a sequence is packed into, at the end of r. */
 static struct value *const *unpacked(struct region *r, struct value *sequence, int rank) {
     struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &sequence, 1, 2);
-    node_set_attr(parts, (struct attr){.name = "rank", .kind = AT_INT, .u.i = rank});
+    node_set_int(parts, "rank", rank);
     return parts->outs.v;
 }
 /* Like what the other branch gives, but without anything in it. */
@@ -123,7 +121,7 @@ static struct value *nothing_like(struct region *r, const struct value *v) {
                                 : graph_const(g, "", tensor_new(&g->ctx->arena, v->type.dtype, none, v->type.rank));
     struct node *empty = node_new(r, NULL, "", "SequenceEmpty", NULL, 0, 1);
     empty->outs.v[0]->type = v->type;
-    node_set_attr(empty, (struct attr){.name = "dtype", .kind = AT_INT, .u.i = dtype_onnx(v->type.elem->dtype)});
+    node_set_int(empty, "dtype", dtype_onnx(v->type.elem->dtype));
     return empty->outs.v[0];
 }
 /* Optionals of which only the run knows whether they are there: a bool, and what they hold if they are. */
@@ -262,8 +260,8 @@ static void finish(struct node *n, int ncarried, int ncollected) {
         if (!n->outs.v[k]) continue;
         if (k >= ncarried) {
             v = held_by(n, n, "ConcatFromSequence", &v, 1);
-            node_set_attr(v->def, (struct attr){.name = "axis", .kind = AT_INT, .u.i = 0});
-            node_set_attr(v->def, (struct attr){.name = "new_axis", .kind = AT_INT, .u.i = 1});
+            node_set_int(v->def, "axis", 0);
+            node_set_int(v->def, "new_axis", 1);
         }
         value_replace(n->outs.v[k], v);
     }
@@ -301,7 +299,7 @@ static void insert_input(struct node *n, int at, struct value *v) {
 static void unpack_result(struct region *r, const struct node *n, int k, int rank) {
     struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &r->results.v[k], 1, 2);
     parts->origin = n->origin;
-    node_set_attr(parts, (struct attr){.name = "rank", .kind = AT_INT, .u.i = rank});
+    node_set_int(parts, "rank", rank);
     int count = r->results.n;
     struct value **results = arena_copy(&r->graph->ctx->arena, r->results.v, (size_t)count * sizeof *results);
     region_drop_results(r);
@@ -436,7 +434,7 @@ enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int 
         struct value *ins[] = {n->ins.v[to], results[1 + ncarried + k]};
         node_set_input(n, to, held_by(n, n, "SequenceInsert", ins, 2));
     }
-    node_set_attr(n, (struct attr){.name = "pass", .kind = AT_INT, .u.i = pass + 1});
+    node_set_int(n, "pass", pass + 1);
     return INFER_REPLACED;
 }
 

@@ -92,9 +92,9 @@ static const char *std_joint(struct node *n) {
     node_drop_attr(n, "joint");
     if (!joint || alone) return NULL;
     struct value *shape = std_node(n, n, "Shape", &x, 1), *matrix = std_node(n, n, "Flatten", &x, 1);
-    node_set_attr(matrix->def, (struct attr){.name = "axis", .kind = AT_INT, .u.i = axis});
+    node_set_int(matrix->def, "axis", axis);
     node_set_input(n, 0, matrix);
-    node_set_attr(n, (struct attr){.name = "axis", .kind = AT_INT, .u.i = -1});
+    node_set_int(n, "axis", -1);
     struct value *back = std_node(n, n->next, "Reshape", (struct value *[]){matrix, shape}, 2);
     back->type = y->type, back->name = y->name;
     y->type = (struct type){.kind = TY_NONE}, y->name = "";

@@ -235,5 +235,5 @@ struct value *std_node(struct node *n, struct node *before, const char *op, stru
 }
 void up_default_int(struct node *n, const char *attr, int64_t v) {
     if (node_attr(n, attr)) return;
-    node_set_attr(n, (struct attr){.name = intern(up_ctx(n)->names, attr), .kind = AT_INT, .u.i = v});
+    node_set_int(n, attr, v);
 }

@@ -21,7 +21,7 @@ static struct node *made(struct node *at, const char *domain, const char *op, co
 static V op_n(struct node *at, const char *op, const V *ins, int n) { return made(at, "", op, ins, n, 1)->outs.v[0]; }
 #define OP(op, ...) op_n(at, op, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)))
 static V with_int(V v, const char *name, int64_t i) {
-    node_set_attr(v->def, (struct attr){.name = name, .kind = AT_INT, .u.i = i});
+    node_set_int(v->def, name, i);
     return v;
 }
 static V concat(struct node *at, const V *v, int n, int64_t axis) {
@@ -49,7 +49,7 @@ static V reduced(struct node *at, const char *op, V v, int64_t axis, bool keep) 
 static V cells_in(struct node *at, V v) { return reduced(at, "ReduceProd", v, 0, true); } /* of a vector, as [1] */
 static void must(struct node *at, V condition, const char *reason) {
     struct node *n = made(at, "gcc2nn", "Require", &condition, 1, 0);
-    node_set_attr(n, (struct attr){.name = "condition", .kind = AT_INT, .u.i = 1});
+    node_set_int(n, "condition", 1);
     node_set_attr(n, (struct attr){.name = "reason", .kind = AT_STRING, .u.s = {.p = reason, .n = strlen(reason)}});
 }
 static V all_true(struct node *at, V v) { /* of a vector of booleans */
