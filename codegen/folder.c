@@ -52,6 +52,10 @@ static bool read_file(int folder, const char *name, struct text *out) {
     errno = error;
     return n == 0;
 }
+bool manifest_is_ours(const json_t *manifest) {
+    const char *by = json_string_value(json_object_get(manifest, "generator"));
+    return by && !strcmp(by, "gcc2nn");
+}
 enum { NO_MANIFEST, HAS_MANIFEST, UNREADABLE };
 static int read_manifest(struct ctx *c, int folder, file_names *names) {
     struct text t = {0};
@@ -61,12 +65,11 @@ static int read_manifest(struct ctx *c, int folder, file_names *names) {
         return errno ? UNREADABLE : NO_MANIFEST;
     }
     json_t *j = json_loadb(t.s ? t.s : "", t.n, 0, NULL), *files = json_object_get(j, "files");
-    const char *by = json_string_value(json_object_get(j, "generator"));
     for (size_t k = 0; k < json_array_size(files); k++) {
         const char *name = json_string_value(json_array_get(files, k));
         if (name && is_file_name(name)) PUSH(&c->arena, names, arena_copy(&c->arena, name, strlen(name) + 1));
     }
-    if (by && !strcmp(by, "gcc2nn") && listed(names, MANIFEST)) found = HAS_MANIFEST;
+    if (manifest_is_ours(j) && listed(names, MANIFEST)) found = HAS_MANIFEST;
     json_decref(j);
     text_free(&t);
     return found;

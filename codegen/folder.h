@@ -5,6 +5,7 @@
 #define NN_CODEGEN_FOLDER_H
 #include "ir/base/ctx.h"
 #include "ir/base/workdir.h"
+#include <jansson.h>
 
 struct new_folder {
     struct ctx *c;
@@ -15,6 +16,7 @@ struct new_folder {
     struct workdir work;
 };
 
+bool manifest_is_ours(const json_t *manifest); /* NULL is none */
 /* false: a diagnostic was recorded. Only an empty folder or one of ours is ever replaced. */
 bool folder_begin(struct new_folder *f, struct ctx *c, const char *given);
 /* A new file of the folder, open for reading and writing; -1: a diagnostic. */

@@ -71,8 +71,7 @@ static json_t *read_manifest(const char *folder) {
         j = json_loadb((const char *)f.bytes, f.size, 0, NULL);
     file_unmap(&f);
     ctx_free(c);
-    const char *by = json_string_value(json_object_get(j, "generator"));
-    if (by && !strcmp(by, "gcc2nn") && json_is_array(json_object_get(j, "bundle"))) return j;
+    if (manifest_is_ours(j) && json_is_array(json_object_get(j, "bundle"))) return j;
     json_decref(j);
     return NULL;
 }

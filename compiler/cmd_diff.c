@@ -28,10 +28,6 @@ struct difference {
 
 /* ---- nodes: by name, or operator where there is none, and how many of that came before */
 static const json_t *list(const json_t *o, const char *key) { return json_object_get(o, key); }
-static const char *text_of(const json_t *o, const char *key) {
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
 struct listed {
     VEC(const char *) keys; /* interned, of the nodes in order */
     struct map node;        /* key -> JSON */
@@ -48,7 +44,7 @@ static void list_nodes(struct difference *d, const json_t *build, struct listed 
     out->made = NEWN(&d->c->arena, const char *, json_array_size(list(list(build, "graph"), "values")) + 1);
     for (size_t k = 0; k < json_array_size(nodes); k++) {
         json_t *n = json_array_get(nodes, k);
-        const char *name = text_of(n, "name"), *op = text_of(n, "op");
+        const char *name = json_text(n, "name"), *op = json_text(n, "op");
         const char *word = *name ? internf(d->c->names, "%s (%s)", name, op) : intern(d->c->names, op);
         intptr_t before = (intptr_t)map_get(&seen, PKEY(word));
         map_put(&seen, PKEY(word), (void *)(before + 1));
@@ -67,7 +63,7 @@ static const char *types(struct difference *d, const json_t *build, const json_t
         const json_t *v = json_array_get(of, k);
         text_printf(&t, "%s%s", k ? ", " : "",
                     json_is_null(v) ? "nothing"
-                                    : text_of(json_array_get(values, (size_t)json_integer_value(v)), "type"));
+                                    : json_text(json_array_get(values, (size_t)json_integer_value(v)), "type"));
     }
     return t.s ? text_take(&t, &d->c->arena) : "";
 }
@@ -90,7 +86,7 @@ static void compare_node(struct difference *d, const struct listed *in_a, const 
                          json_t *changed) {
     const json_t *a = map_get(&in_a->node, PKEY(key)), *b = map_get(&in_b->node, PKEY(key));
     json_t *changes = json_array();
-    add_change(changes, "attributes", text_of(a, "attributes"), text_of(b, "attributes"));
+    add_change(changes, "attributes", json_text(a, "attributes"), json_text(b, "attributes"));
     add_change(changes, "inputs", types(d, d->a.build, a, "inputs"), types(d, d->b.build, b, "inputs"));
     add_change(changes, "outputs", types(d, d->a.build, a, "outputs"), types(d, d->b.build, b, "outputs"));
     compare_sources(d, in_a, in_b, a, b, changes);
@@ -124,7 +120,8 @@ static void compare_ports(struct difference *d, const char *which) {
         for (int side = 0; side < 2; side++) {
             const json_t *io = json_array_get(side ? b : a, k);
             char *dims = io ? json_dumps(list(io, "dims"), JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-            if (io) said[side] = format(d->c, "%s: %s%s", text_of(io, "name"), text_of(io, "type"), dims ? dims : "");
+            if (io)
+                said[side] = format(d->c, "%s: %s%s", json_text(io, "name"), json_text(io, "type"), dims ? dims : "");
             free(dims);
         }
         add_change(changed, format(d->c, "%zu", k), said[0], said[1]);
@@ -154,8 +151,8 @@ static double weights(const json_t *build) {
 static void compare_sizes(struct difference *d) {
     const json_t *a = d->a.build, *b = d->b.build;
     json_t *sizes = json_array();
-    bool packed = !strcmp(text_of(a, "target"), text_of(b, "target")); /* alike, so that bytes can be compared */
-    const char *hashes[2] = {text_of(list(a, "weights"), "hash"), text_of(list(b, "weights"), "hash")};
+    bool packed = !strcmp(json_text(a, "target"), json_text(b, "target")); /* alike, so that bytes can be compared */
+    const char *hashes[2] = {json_text(list(a, "weights"), "hash"), json_text(list(b, "weights"), "hash")};
     add_size(sizes, "nodes", "", (double)json_array_size(list(list(a, "graph"), "nodes")),
              (double)json_array_size(list(list(b, "graph"), "nodes")));
     add_size(sizes, "kernels", "", (double)json_array_size(list(a, "kernels")),
@@ -209,7 +206,7 @@ static void print_names(struct text *t, const json_t *names, char mark) {
 static void print_changes(struct text *t, const json_t *changes, const char *indent) {
     for (size_t k = 0; k < json_array_size(changes); k++) {
         const json_t *c = json_array_get(changes, k);
-        text_printf(t, "%s%s: %s -> %s\n", indent, text_of(c, "what"), text_of(c, "a"), text_of(c, "b"));
+        text_printf(t, "%s%s: %s -> %s\n", indent, json_text(c, "what"), json_text(c, "a"), json_text(c, "b"));
     }
 }
 static void print_nodes(struct text *t, const json_t *nodes) {
@@ -218,7 +215,7 @@ static void print_nodes(struct text *t, const json_t *nodes) {
     print_names(t, list(nodes, "removed"), '-');
     print_names(t, list(nodes, "added"), '+');
     for (size_t k = 0; k < n && k < SHOWN; k++) {
-        text_printf(t, "~ %s\n", text_of(json_array_get(changed, k), "node"));
+        text_printf(t, "~ %s\n", json_text(json_array_get(changed, k), "node"));
         print_changes(t, list(json_array_get(changed, k), "changes"), "    ");
     }
     if (n > SHOWN) text_printf(t, "~ and %zu more\n", n - SHOWN);
@@ -227,7 +224,7 @@ static void print_sizes(struct text *t, const json_t *sizes) {
     for (size_t k = 0; k < json_array_size(sizes); k++) {
         const json_t *s = json_array_get(sizes, k);
         double a = json_real_value(json_object_get(s, "a")), b = json_real_value(json_object_get(s, "b"));
-        text_printf(t, "%-14s %14.12g  %14.12g %s", text_of(s, "what"), a, b, text_of(s, "unit"));
+        text_printf(t, "%-14s %14.12g  %14.12g %s", json_text(s, "what"), a, b, json_text(s, "unit"));
         if (a > 0 && a != b) text_printf(t, "  %+.1f %%", 100 * (b / a - 1));
         text_char(t, '\n');
     }
@@ -237,18 +234,18 @@ static void print_results(struct text *t, const struct difference *d) {
     if (!d->a.ran || !d->b.ran) text_add(t, "outputs        not compared: only models that are run here have any\n");
     for (size_t k = 0; k < json_array_size(results); k++) {
         const json_t *o = json_array_get(results, k), *error = json_object_get(o, "error");
-        text_printf(t, "output %s: ", text_of(o, "name"));
+        text_printf(t, "output %s: ", json_text(o, "name"));
         if (json_is_true(json_object_get(o, "bits"))) text_add(t, "the same bits");
         else if (error) text_printf(t, "error %.3g of the greatest magnitude", json_real_value(error));
-        if (!json_is_true(json_object_get(o, "same"))) text_printf(t, "%s%s", error ? ", " : "", text_of(o, "why"));
+        if (!json_is_true(json_object_get(o, "same"))) text_printf(t, "%s%s", error ? ", " : "", json_text(o, "why"));
         text_char(t, '\n');
     }
 }
 static void print_difference(struct difference *d) {
     struct text t = {0};
-    const char *weight = text_of(d->all, "weights");
-    text_printf(&t, "--- %s (%s)\n+++ %s (%s)\n", d->a.path, text_of(d->a.build, "target"), d->b.path,
-                text_of(d->b.build, "target"));
+    const char *weight = json_text(d->all, "weights");
+    text_printf(&t, "--- %s (%s)\n+++ %s (%s)\n", d->a.path, json_text(d->a.build, "target"), d->b.path,
+                json_text(d->b.build, "target"));
     print_changes(&t, list(d->all, "inputs"), "~ input ");
     print_changes(&t, list(d->all, "outputs"), "~ output ");
     print_nodes(&t, list(d->all, "nodes"));
@@ -282,14 +279,14 @@ static int close_side(struct side *q) {
 static void compare(struct difference *d) {
     d->same = true;
     d->all = json_pack("{s:o, s:o, s:s, s:s}", "a", json_name(&d->c->arena, d->a.path), "b",
-                       json_name(&d->c->arena, d->b.path), "target_a", text_of(d->a.build, "target"), "target_b",
-                       text_of(d->b.build, "target"));
+                       json_name(&d->c->arena, d->b.path), "target_a", json_text(d->a.build, "target"), "target_b",
+                       json_text(d->b.build, "target"));
     compare_ports(d, "inputs");
     compare_ports(d, "outputs");
     compare_nodes(d);
     compare_sizes(d);
     compare_outputs(d);
-    const char *weight = text_of(d->all, "weights");
+    const char *weight = json_text(d->all, "weights");
     d->same &= strcmp(weight, "differ") != 0;
     json_object_set_new(d->all, "same", json_boolean(d->same));
 }

@@ -214,12 +214,11 @@ static void print_sensitivity(struct session *s, const struct quantization *z, c
 static void report(struct session *s, const struct quantization *z, const struct quant_plan *p, int64_t before,
                    const char *path) {
     const struct quantize_options *q = &s->o->quantize;
-    static const char *const methods[] = {"minmax", "percentile", "entropy", "mse"};
     if (s->o->json) {
         json_t *o =
             json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:I, s:o}", "file", path, "products", p->products.n, "between",
-                      p->islands, "samples", z->samples, "method", methods[q->method], "per_channel", !q->per_tensor,
-                      "weights_bytes_before", (json_int_t)before, "tensors", tensors_json(z, p));
+                      p->islands, "samples", z->samples, "method", range_method_word(q->method), "per_channel",
+                      !q->per_tensor, "weights_bytes_before", (json_int_t)before, "tensors", tensors_json(z, p));
         if (z->sensitivity) json_object_set_new(o, "sensitivity", sensitivity_json(z, p));
         session_json(s, o);
         return;
@@ -227,7 +226,8 @@ static void report(struct session *s, const struct quantization *z, const struct
     printf("%s: %d product%s and %d operator%s between them of codes of 8 bits; %d tensor%s, ranges by %s over %d "
            "sample%s; weights of %lld bytes as floats\n",
            path, p->products.n, p->products.n == 1 ? "" : "s", p->islands, p->islands == 1 ? "" : "s", p->points.n,
-           p->points.n == 1 ? "" : "s", methods[q->method], z->samples, z->samples == 1 ? "" : "s", (long long)before);
+           p->points.n == 1 ? "" : "s", range_method_word(q->method), z->samples, z->samples == 1 ? "" : "s",
+           (long long)before);
     if (z->sensitivity) print_sensitivity(s, z, p);
 }
 

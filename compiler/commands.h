@@ -42,6 +42,7 @@ void text_json(struct text *out, json_t *root); /* the same as text, without the
 /* Bytes as a JSON string: what is no UTF-8 is shown escaped, since JSON cannot hold it. */
 json_t *json_name(struct arena *a, const char *name);
 const char *json_key(struct arena *a, const char *name); /* the same as a key */
+const char *json_text(const json_t *o, const char *key); /* a text of an object; "" if it has none */
 /* At the end: the status, or EXIT_ENV with a message when standard output could not be written. */
 int flush_output(int status);
 void progress_show(void); /* from now on */

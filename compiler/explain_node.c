@@ -148,37 +148,33 @@ static json_t *remarks_json(struct explained *x, const char *origin) {
                                                   json_name(&x->c->arena, r->v.v[k].message)));
     return list;
 }
-static const char *str(const json_t *o, const char *key) {
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
 /* ", merged into node 3 .. by pass simplify, rule x: why"; of a living one nothing. */
 static void print_fate(struct text *t, const json_t *v) {
     static const char *const parts[][2] = {
         {"into", " into "}, {"pass", " by pass "}, {"rule", ", rule "}, {"why", ": "}};
-    bool alive = !strcmp(str(v, "state"), source_state_name(SOURCE_ALIVE));
-    if (!alive) text_printf(t, " %s", str(v, "state"));
+    bool alive = !strcmp(json_text(v, "state"), source_state_name(SOURCE_ALIVE));
+    if (!alive) text_printf(t, " %s", json_text(v, "state"));
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
-        if (*str(v, parts[k][0])) text_printf(t, "%s%s", parts[k][1], str(v, parts[k][0]));
+        if (*json_text(v, parts[k][0])) text_printf(t, "%s%s", parts[k][1], json_text(v, parts[k][0]));
 }
 /* The same for people. */
 static void print_node(struct arena *a, const json_t *root) {
     struct text t = {0};
     size_t k, d;
     json_t *v, *dim;
-    text_printf(&t, "%s\n", str(root, "node"));
-    json_array_foreach(json_object_get(root, "inputs"), k, v)
-        text_printf(&t, "  reads %s: %s, %s\n", diag_quote(a, str(v, "name")), str(v, "type"), str(v, "from"));
+    text_printf(&t, "%s\n", json_text(root, "node"));
+    json_array_foreach(json_object_get(root, "inputs"), k, v) text_printf(
+        &t, "  reads %s: %s, %s\n", diag_quote(a, json_text(v, "name")), json_text(v, "type"), json_text(v, "from"));
     json_array_foreach(json_object_get(root, "results"), k, v) {
-        text_printf(&t, "  makes %s: %s\n", diag_quote(a, str(v, "name")), str(v, "type"));
+        text_printf(&t, "  makes %s: %s\n", diag_quote(a, json_text(v, "name")), json_text(v, "type"));
         json_array_foreach(json_object_get(v, "sizes"), d, dim)
-            text_printf(&t, "    dim %d, %s: %s\n", (int)d, str(dim, "dim"), str(dim, "from"));
+            text_printf(&t, "    dim %d, %s: %s\n", (int)d, json_text(dim, "dim"), json_text(dim, "from"));
     }
     print_fate(&t, root);
     if (t.s[t.n - 1] != '\n') text_char(&t, '\n');
     json_array_foreach(json_object_get(root, "remarks"), k, v)
-        text_printf(&t, "  %s: %s\n", str(v, "remark"), str(v, "message"));
-    json_array_foreach(json_object_get(root, "kernels"), k, v) text_printf(&t, "\n%s", str(v, "text"));
+        text_printf(&t, "  %s: %s\n", json_text(v, "remark"), json_text(v, "message"));
+    json_array_foreach(json_object_get(root, "kernels"), k, v) text_printf(&t, "\n%s", json_text(v, "text"));
     print_text(&t);
 }
 
@@ -200,7 +196,7 @@ static void print_summary(const json_t *list) {
     size_t k, j;
     json_t *v, *name;
     json_array_foreach(list, k, v) {
-        text_printf(&t, "%s:", str(v, "node"));
+        text_printf(&t, "%s:", json_text(v, "node"));
         json_array_foreach(json_object_get(v, "kernels"), j, name) text_printf(&t, " %s", json_string_value(name));
         print_fate(&t, v);
         text_char(&t, '\n');
@@ -256,7 +252,7 @@ static void explain_one(struct explained *x) {
     x->root = json_pack("{s:o, s:o, s:o}", "node", json_name(&x->c->arena, origin), "inputs", values_json(x, false),
                         "results", values_json(x, true));
     add_fate(x, origin);
-    const char *into = str(x->root, "into");
+    const char *into = json_text(x->root, "into");
     json_object_set_new(x->root, "remarks", remarks_json(x, *into ? into : origin));
     json_object_set_new(x->root, "kernels", kernels_json(x, origin));
     if (x->o->json) {

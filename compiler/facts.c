@@ -1,6 +1,7 @@
 /* Build folders read back; see facts.h. Whoever wrote the folder is not trusted: names of files stay inside of it,
  * numbers are looked at before they are used. */
 #include "compiler/facts.h"
+#include "codegen/folder.h"
 #include "compiler/import/file.h"
 #include "ir/base/map.h"
 #include <errno.h>
@@ -104,9 +105,8 @@ json_t *facts_manifest(struct ctx *c, const char *folder) {
     }
     if (!map_inside(c, folder, "manifest.json", &f)) return NULL;
     json_t *m = f.size <= MANIFEST_MOST ? json_loadb((const char *)f.bytes, f.size, 0, &e) : NULL;
-    const char *by = json_string_value(json_object_get(m, "generator"));
+    bool ours = manifest_is_ours(m);
     file_unmap(&f);
-    bool ours = by && !strcmp(by, "gcc2nn");
     if (ours && sound(m)) return m;
     if (m) diag_at(&c->diags, DIAG_ERROR, E_FILE, path, NULL, "this is no manifest that this version of gcc2nn writes");
     else diag_at(&c->diags, DIAG_ERROR, E_FILE, path, NULL, "this is no JSON: %s", e.text);

@@ -302,11 +302,9 @@ static bool parse_threads(struct options *o, const char *value, struct text *pro
 static bool parse_time(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->budget, problem);
 }
-static bool parse_method(struct options *o, const char *value, struct text *problem) {
-    if (!one_of(o->arena, value, RANGE_METHODS, problem)) return false;
-    const char *at = RANGE_METHODS;
-    for (o->quantize.method = RANGE_MINMAX; strncmp(at, value, strlen(value)) != 0; at = strchr(at, ' ') + 1)
-        o->quantize.method++;
+static bool set_method(struct options *o, const char *value, struct text *problem) {
+    (void)problem; /* the table has looked whether it is one */
+    o->quantize.method = range_method_named(value);
     return true;
 }
 static bool parse_percentile(struct options *o, const char *value, struct text *problem) {
@@ -683,7 +681,7 @@ const struct option_row option_rows[] = {
     {"method", 0, "METHOD",
      "how a range is found of the values seen: all of them (minmax, the default), without the rarest (percentile), the "
      "one whose codes tell most (entropy), the one of the least squared error (mse)",
-     CMD_QUANTIZE, parse_method, RANGE_METHODS, ONCE},
+     CMD_QUANTIZE, set_method, RANGE_METHOD_WORDS, ONCE},
     {"percentile", 0, "P", "of the values, as many percent lie within the range by --method=percentile (default 99.99)",
      CMD_QUANTIZE, parse_percentile, NULL, ONCE},
     {"per-tensor", 0, NULL, "weights have one scale, not one for each channel of the result", CMD_QUANTIZE,

@@ -95,6 +95,10 @@ json_t *json_name(struct arena *a, const char *name) {
     return j ? j : json_string(diag_quote(a, name));
 }
 
+const char *json_text(const json_t *o, const char *key) {
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
 const char *json_key(struct arena *a, const char *name) {
     json_t *j = json_string(name);
     json_decref(j);

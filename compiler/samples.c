@@ -1,36 +1,26 @@
 /* Samples, and runs on them; see samples.h. */
 #include "compiler/samples.h"
-#include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 static bool holds_inputs(struct ctx *c, const char *folder) {
     return access(format(c, "%s/input_0.pb", folder), F_OK) == 0 ||
            access(format(c, "%s/input_0.npy", folder), F_OK) == 0;
 }
 bool samples_find(struct ctx *c, const char *option, const char *folder, struct samples *out) {
     *out = (struct samples){0};
-    if (holds_inputs(c, folder)) PUSH(&c->arena, &out->v, folder);
-    DIR *d = opendir(folder);
-    if (!d) {
+    bool itself = holds_inputs(c, folder);
+    if (itself) PUSH(&c->arena, &out->v, folder);
+    path_list below = {0};
+    if (!folder_paths(&c->arena, folder, &below)) {
         diag_at(&c->diags, DIAG_ERROR, E_FILE, NULL, NULL, "--%s: cannot open %s: %s", option,
                 diag_quote(&c->arena, folder), strerror(errno));
         return false;
     }
-    bool itself = out->v.n;
-    for (struct dirent *e; !itself && (e = readdir(d));) {
-        const char *below = format(c, "%s/%s", folder, e->d_name);
-        if (*e->d_name == '.' || !holds_inputs(c, below)) continue;
-        PUSH(&c->arena, &out->v, below);
-    }
-    closedir(d);
-    if (out->v.n) {
-        qsort(out->v.v, (size_t)out->v.n, sizeof *out->v.v, by_name);
-        return true;
-    }
+    for (int k = 0; k < below.n && !itself; k++)
+        if (holds_inputs(c, below.v[k])) PUSH(&c->arena, &out->v, below.v[k]);
+    if (out->v.n) return true;
     diag_at(&c->diags, DIAG_ERROR, E_FILE, NULL, NULL, "--%s: %s holds no samples", option,
             diag_quote(&c->arena, folder));
     diag_help(&c->diags,

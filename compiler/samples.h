@@ -5,7 +5,7 @@
 
 /* Folders of inputs as --data takes them, in order of their names. */
 struct samples {
-    VEC(const char *) v;
+    path_list v;
 };
 /* Those below `folder`, or the folder itself where it holds inputs. false: a diagnostic, which names the option. */
 bool samples_find(struct ctx *c, const char *option, const char *folder, struct samples *out);

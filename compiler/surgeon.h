@@ -20,6 +20,8 @@ bool surgery_ends(struct surgery *s);
 
 /* "NAME=VALUE": the value behind the last `=`; *name is NULL for "VALUE" alone. */
 const char *surgery_split(struct surgery *s, const char *word, const char **name);
+/* An error of the command line: "--option: ..."; option NULL: as it is. false. */
+bool surgery_wrong(struct surgery *s, const char *option, const char *fmt, ...) NN_PRINTF(3, 4);
 /* "--option: there is no WHAT called NAME", with the nearest of names. */
 void surgery_no_name(struct surgery *s, const char *option, const char *what, const char *name,
                      const char *const *names, int n);

@@ -6,18 +6,18 @@
 #include <string.h>
 
 static const char *quoted(struct surgery *s, const char *name) { return diag_quote(&s->c->arena, name); }
-static bool wrong(struct surgery *s, const char *fmt, ...) NN_PRINTF(2, 3);
-static bool wrong(struct surgery *s, const char *fmt, ...) {
+bool surgery_wrong(struct surgery *s, const char *option, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", arena_vprintf(&s->c->arena, fmt, ap));
+    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s%s%s%s", option ? "--" : "", option ? option : "",
+            option ? ": " : "", arena_vprintf(&s->c->arena, fmt, ap));
     va_end(ap);
     return false;
 }
 void surgery_no_name(struct surgery *s, const char *option, const char *what, const char *name,
                      const char *const *names, int n) {
-    wrong(s, "--%s: there is no %s called %s%s", option, what, quoted(s, name),
-          did_you_mean(&s->c->arena, name, names, n));
+    surgery_wrong(s, option, "there is no %s called %s%s", what, quoted(s, name),
+                  did_you_mean(&s->c->arena, name, names, n));
 }
 const char *surgery_split(struct surgery *s, const char *word, const char **name) {
     const char *eq = strrchr(word, '='); /* names come from models and may contain `=` */
@@ -59,7 +59,7 @@ static bool take_names(struct surgery *s, const struct named_values *all, const 
             return false;
         }
         for (int k = 0; k < out->n; k++)
-            if (out->v[k] == name) return wrong(s, "--%s: %s is named twice", option, quoted(s, name));
+            if (out->v[k] == name) return surgery_wrong(s, option, "%s is named twice", quoted(s, name));
         PUSH(&s->c->arena, out, name);
         at += n + (at[n] == ',');
     }
@@ -124,8 +124,8 @@ static bool outlives(const struct graph *g, expr e) {
 static struct value *begin_with(struct surgery *s, struct value *v, const char *name) {
     struct type t = v->type.kind == TY_NONE ? declared_type(s, name) : v->type;
     if (t.kind != TY_TENSOR || t.rank < 0) {
-        wrong(s, "--inputs: %s %s", quoted(s, name),
-              t.kind == TY_NONE ? "has no type that is known or declared" : "is no tensor of known rank");
+        surgery_wrong(s, "inputs", "%s %s", quoted(s, name),
+                      t.kind == TY_NONE ? "has no type that is known or declared" : "is no tensor of known rank");
         return NULL;
     }
     expr *dims = NEWN(&s->c->arena, expr, t.rank ? t.rank : 1);
@@ -168,7 +168,7 @@ static bool begin_at(struct surgery *s) {
         bool listed = false;
         for (int i = 0; i < names.n; i++) listed |= wanted[i] == p;
         if (listed || !p->uses.n) continue;
-        wrong(s, "--inputs: the outputs still need %s", quoted(s, p->name));
+        surgery_wrong(s, "inputs", "the outputs still need %s", quoted(s, p->name));
         diag_help(&s->c->diags, "name it too, or another value on the way from it");
         return false;
     }
@@ -195,8 +195,8 @@ bool surgery_cut(struct surgery *s) {
     const struct region *top = s->g->top;
     const struct surgery_words *w = s->words;
     if (s->g->taken.n && (w->inputs.n || w->outputs.n))
-        return wrong(s, "--inputs and --outputs are for models that take tensors; %s is none",
-                     quoted(s, s->g->taken.v[0].name));
+        return surgery_wrong(s, NULL, "--inputs and --outputs are for models that take tensors; %s is none",
+                             quoted(s, s->g->taken.v[0].name));
     bool *was_read = NEWN(&s->c->arena, bool, top->params.n + 1);
     for (int k = 0; k < top->params.n; k++) was_read[k] = top->params.v[k]->uses.n > 0;
     if (!end_at(s)) return false;

@@ -7,20 +7,13 @@
 #include <string.h>
 
 static const char *quoted(struct surgery *s, const char *name) { return diag_quote(&s->c->arena, name); }
-static bool wrong(struct surgery *s, const char *option, const char *fmt, ...) NN_PRINTF(3, 4);
-static bool wrong(struct surgery *s, const char *option, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: %s", option, arena_vprintf(&s->c->arena, fmt, ap));
-    va_end(ap);
-    return false;
-}
 
 /* ---- by name, or the only one */
 static int place_of(struct surgery *s, const char *option, const char *what, const char *name, const char *const *names,
                     int n) {
     if (!name && n == 1) return 0;
-    if (!name) return wrong(s, option, "the model has %d %ss: say which, %s=...", n, what, n ? names[0] : "NAME"), -1;
+    if (!name)
+        return surgery_wrong(s, option, "the model has %d %ss: say which, %s=...", n, what, n ? names[0] : "NAME"), -1;
     for (int k = 0; k < n; k++)
         if (!strcmp(names[k], name)) return k;
     surgery_no_name(s, option, what, name, names, n);
@@ -28,8 +21,8 @@ static int place_of(struct surgery *s, const char *option, const char *what, con
 }
 static bool takes_tensors(struct surgery *s, const char *option) {
     if (!s->g->taken.n) return true;
-    return wrong(s, option, "inputs of a model that takes sequences, as %s, stay as they are",
-                 quoted(s, s->g->taken.v[0].name));
+    return surgery_wrong(s, option, "inputs of a model that takes sequences, as %s, stay as they are",
+                         quoted(s, s->g->taken.v[0].name));
 }
 static const char *const *input_names(struct surgery *s) {
     const struct region *top = s->g->top;
@@ -80,7 +73,7 @@ static bool softmax(struct surgery *s, const char *word) {
     int64_t axis;
     int k = output_of(s, "softmax", name);
     if (k < 0) return false;
-    if (!number_of(value, -32, 31, &axis)) return wrong(s, "softmax", "`%s` is not an axis, such as -1", value);
+    if (!number_of(value, -32, 31, &axis)) return surgery_wrong(s, "softmax", "`%s` is not an axis, such as -1", value);
     node_set_int(behind_output(s, "softmax", k, "Softmax", NULL, 1), "axis", axis);
     return true;
 }
@@ -90,7 +83,8 @@ static bool top_k(struct surgery *s, const char *word) {
     int64_t count;
     int k = output_of(s, "top-k", name);
     if (k < 0) return false;
-    if (!number_of(value, 1, INT32_MAX, &count)) return wrong(s, "top-k", "`%s` is not a number of 1 or more", value);
+    if (!number_of(value, 1, INT32_MAX, &count))
+        return surgery_wrong(s, "top-k", "`%s` is not a number of 1 or more", value);
     struct node *n = behind_output(s, "top-k", k, "TopK", graph_ints(s->g, &count, 1), 2);
     region_result(s->g->top, n->outs.v[1]);
     PUSH(&s->c->arena, &s->g->outputs, internf(s->c->names, "%s_indices", s->g->outputs.v[k]));
@@ -105,7 +99,7 @@ static bool read_numbers(struct surgery *s, const char *option, const char *valu
         const char *end = at;
         if (*n < CHANNELS_MAX) v[*n] = text_read_f64(at, &end);
         if (end == at || (*end && *end != ','))
-            return wrong(s, option, "`%s` is not a number, nor numbers between commas", value);
+            return surgery_wrong(s, option, "`%s` is not a number, nor numbers between commas", value);
         ++*n;
         if (!*end) return true;
         at = end;
@@ -118,12 +112,12 @@ static struct value *per_channel(struct surgery *s, const char *option, const st
     int64_t dims[32], size;
     int rank = 0, axis = 1;
     if (t->rank < 0 || !dtype_is_float(t->dtype) || dtype_bits(t->dtype) < 16)
-        return wrong(s, option, "%s holds no floats", quoted(s, p->name)), NULL;
+        return surgery_wrong(s, option, "%s holds no floats", quoted(s, p->name)), NULL;
     if (n > 1) {
         if (t->rank < 2 || !x_is_int(t->dims[1], &size) || size != n) axis = t->rank - 1;
         if (axis < 0 || !x_is_int(t->dims[axis], &size) || size != n)
-            return wrong(s, option, "%s has no %d channels, neither along axis 1 nor along the last",
-                         quoted(s, p->name), n),
+            return surgery_wrong(s, option, "%s has no %d channels, neither along axis 1 nor along the last",
+                                 quoted(s, p->name), n),
                    NULL;
         for (rank = 0; rank < t->rank - axis; rank++) dims[rank] = rank ? 1 : n;
     }
@@ -138,7 +132,7 @@ static bool by_numbers(struct surgery *s, const char *option, const char *op, co
     struct value *p = input_of(s, option, name), *with = NULL;
     if (!p || !read_numbers(s, option, value, v, &n)) return false;
     for (int k = 0; k < n && !strcmp(op, "Div"); k++)
-        if (v[k] == 0) return wrong(s, option, "it divides by 0");
+        if (v[k] == 0) return surgery_wrong(s, option, "it divides by 0");
     if (!(with = per_channel(s, option, p, v, n))) return false;
     behind_input(s, option, p, op, with);
     return true;
@@ -148,9 +142,9 @@ static bool channels_last(struct surgery *s, const char *word) {
     const char *name, *value = surgery_split(s, word, &name);
     struct value *p = input_of(s, "input-layout", name);
     if (!p) return false;
-    if (strcmp(value, "nhwc") != 0) return wrong(s, "input-layout", "`%s` is not nhwc", value);
+    if (strcmp(value, "nhwc") != 0) return surgery_wrong(s, "input-layout", "`%s` is not nhwc", value);
     int rank = p->type.rank;
-    if (rank < 3) return wrong(s, "input-layout", "%s is no picture: it has no three axes", quoted(s, p->name));
+    if (rank < 3) return surgery_wrong(s, "input-layout", "%s is no picture: it has no three axes", quoted(s, p->name));
     int64_t *perm = NEWN(&s->c->arena, int64_t, rank);
     expr *dims = NEWN(&s->c->arena, expr, rank);
     for (int k = 0; k < rank; k++) {
@@ -168,7 +162,8 @@ static bool cast(struct surgery *s, const char *word) {
     const char *name, *value = surgery_split(s, word, &name);
     enum dtype t = dtype_by_name(value, strlen(value));
     if (!name || !t || t == IDX || t == STR || dtype_is_complex(t) || dtype_bits(t) < 8)
-        return wrong(s, "cast", "`%s` is not of the form NAME=TYPE, with a type such as u8, i32, f16 or f32", word);
+        return surgery_wrong(s, "cast", "`%s` is not of the form NAME=TYPE, with a type such as u8, i32, f16 or f32",
+                             word);
     struct value *p = NULL;
     for (int k = 0; k < s->g->top->params.n && !p; k++)
         if (!strcmp(s->g->top->params.v[k]->name, name)) p = s->g->top->params.v[k];
@@ -188,12 +183,12 @@ static bool rename(struct surgery *s, const char *word) {
     const char *old, *name = surgery_split(s, word, &old);
     struct region *top = s->g->top;
     int n = top->params.n, k;
-    if (!old || !*name) return wrong(s, "rename", "`%s` is not of the form OLD=NEW", word);
+    if (!old || !*name) return surgery_wrong(s, "rename", "`%s` is not of the form OLD=NEW", word);
     const char **all = NEWN(&s->c->arena, const char *, n + s->g->outputs.n + 1);
     memcpy(all, input_names(s), (size_t)n * sizeof *all);
     for (k = 0; k < s->g->outputs.n; k++) all[n + k] = s->g->outputs.v[k];
     for (k = 0; k < n + s->g->outputs.n; k++)
-        if (!strcmp(all[k], name)) return wrong(s, "rename", "%s is called so already", quoted(s, name));
+        if (!strcmp(all[k], name)) return surgery_wrong(s, "rename", "%s is called so already", quoted(s, name));
     k = place_of(s, "rename", "input or output", old, all, n + s->g->outputs.n);
     if (k < 0 || (k < n && !takes_tensors(s, "rename"))) return false;
     name = intern(s->c->names, name);

@@ -9,11 +9,12 @@
 #define CLANG_FUNCTIONS(F)                                                                                             \
     F(Cursor_Evaluate)                                                                                                 \
     F(Cursor_getArgument)                                                                                              \
-    F(Cursor_getCommentRange) F(Cursor_getNumArguments) F(Cursor_getRawCommentText) F(Cursor_getStorageClass)          \
-        F(Cursor_isNull) F(EvalResult_dispose) F(EvalResult_getAsDouble) F(EvalResult_getAsLongLong)                   \
-            F(EvalResult_getKind) F(Location_isFromMainFile) F(Type_getSizeOf) F(createIndex) F(disposeDiagnostic)     \
-                F(disposeIndex) F(disposeString) F(disposeTranslationUnit) F(equalCursors) F(getCString)               \
-                    F(getCanonicalType) F(getCursorDefinition) F(getCursorExtent) F(getCursorKind) F(getCursorLinkage) \
+    F(Cursor_getCommentRange)                                                                                          \
+    F(Cursor_getNumArguments) F(Cursor_getRawCommentText) F(Cursor_getStorageClass) F(Cursor_isNull)                   \
+        F(EvalResult_dispose) F(EvalResult_getAsDouble) F(EvalResult_getAsLongLong) F(EvalResult_getKind)              \
+            F(Location_isFromMainFile) F(Type_getSizeOf) F(createIndex) F(disposeDiagnostic) F(disposeIndex)           \
+                F(disposeString) F(disposeTranslationUnit) F(equalCursors) F(getCString) F(getCanonicalType)           \
+                    F(getCursorDefinition) F(getCursorExtent) F(getCursorKind) F(getCursorLinkage)                     \
                         F(getCursorLocation) F(getCursorReferenced) F(getCursorResultType) F(getCursorSemanticParent)  \
                             F(getCursorSpelling) F(getCursorType) F(getDiagnostic) F(getDiagnosticLocation)            \
                                 F(getDiagnosticSeverity) F(getDiagnosticSpelling) F(getNullCursor)                     \

@@ -2,9 +2,6 @@
 #include "compiler/custom/custom.h"
 #include "compiler/custom/source.h"
 #include "compiler/import/file.h"
-#include "ir/base/workdir.h"
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- messages */
@@ -114,20 +111,19 @@ static bool read_option(struct customs *q, const char *value) {
     }
     return read_file(q, path, op, function);
 }
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 static bool read_folder(struct customs *q, const char *folder) {
     struct ctx *c = q->c;
-    VEC(const char *) names = {0};
-    DIR *d = opendir(folder);
-    if (!d) return fail_usage(c, "op-path", folder, "no folder, or one that cannot be read");
-    for (struct dirent *e; (e = readdir(d));)
-        if (*e->d_name != '.' && ending_of(e->d_name) >= 0)
-            PUSH(&c->arena, &names, format(c, "%s/%s", folder, e->d_name));
-    closedir(d);
-    if (!names.n) return fail_usage(c, "op-path", folder, "it holds no .c, .cpp or .cu file");
-    qsort(names.v, (size_t)names.n, sizeof *names.v, by_name);
+    path_list all = {0};
+    int sources = 0;
     bool ok = true;
-    for (int k = 0; k < names.n; k++) ok &= read_file(q, names.v[k], NULL, NULL);
+    if (!folder_paths(&c->arena, folder, &all))
+        return fail_usage(c, "op-path", folder, "no folder, or one that cannot be read");
+    for (int k = 0; k < all.n; k++) {
+        if (ending_of(all.v[k]) < 0) continue;
+        ok &= read_file(q, all.v[k], NULL, NULL);
+        sources++;
+    }
+    if (!sources) return fail_usage(c, "op-path", folder, "it holds no .c, .cpp or .cu file");
     return ok;
 }
 

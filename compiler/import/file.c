@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -114,4 +115,18 @@ bool file_put(struct diags *d, const char *path, const void *bytes, size_t n) {
     if (file_set_add(&files, slash ? slash + 1 : path, bytes, n)) return file_set_commit(&files);
     file_set_abandon(&files);
     return false;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+bool folder_paths(struct arena *a, const char *path, path_list *out) {
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = folder >= 0 ? folder_entries(folder) : NULL;
+    int error = errno;
+    if (folder >= 0) close(folder);
+    for (const char *name; d && (name = next_entry(d));)
+        if (*name != '.') PUSH(a, out, arena_printf(a, "%s/%s", path, name));
+    if (d) closedir(d);
+    if (out->n) qsort(out->v, (size_t)out->n, sizeof *out->v, by_text);
+    errno = error;
+    return d != NULL;
 }

@@ -16,6 +16,11 @@ bool file_map(struct diags *d, const char *path, struct mapped_file *out);
 bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path, struct mapped_file *out);
 void file_unmap(struct mapped_file *f);
 
+/* PATH/NAME of what a folder holds but names that begin with a dot, in order of the names. false: errno says why it
+ * cannot be read. */
+typedef VEC(const char *) path_list;
+bool folder_paths(struct arena *a, const char *path, path_list *out);
+
 /* Files that appear in a folder together, each whole, in place of what had their names: they are made in a work folder
  * inside of it and moved when all are there. docs/output.md states the rules. */
 struct file_set {

@@ -2,6 +2,7 @@
 #include "compiler/quantize/range.h"
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* ---- histograms */
 static double bin_width(const struct histogram *h) { return (h->hi - h->lo) / HISTOGRAM_BINS; }
@@ -38,6 +39,15 @@ int quantity_code(struct quantity q, double v) {
 }
 
 /* ---- methods */
+#define ROW(method, word) [method] = word,
+static const char *const words[] = {RANGE_METHODS(ROW)};
+#undef ROW
+const char *range_method_word(enum range_method m) { return words[m]; }
+enum range_method range_method_named(const char *word) {
+    for (size_t k = 1; k < sizeof words / sizeof *words; k++)
+        if (!strcmp(words[k], word)) return (enum range_method)k;
+    return (enum range_method)0;
+}
 /* As many of the rarest at either end as may go: bins from the outside inwards, and a part of the last. */
 static double bins_outside(const struct histogram *h, double values, int from, int step) {
     double bins = 0;

@@ -10,7 +10,16 @@
  * rounding and cutting off is least. ENTROPY: the range whose codes tell most about the values (Kullback-Leibler
  * divergence; S. Migacz, 8-bit Inference with TensorRT, GTC 2017). */
 enum range_method { RANGE_MINMAX, RANGE_PERCENTILE, RANGE_ENTROPY, RANGE_MSE };
-#define RANGE_METHODS "minmax percentile entropy mse" /* in that order */
+/* row, word */
+#define RANGE_METHODS(ROW)                                                                                             \
+    ROW(RANGE_MINMAX, "minmax")                                                                                        \
+    ROW(RANGE_PERCENTILE, "percentile")                                                                                \
+    ROW(RANGE_ENTROPY, "entropy")                                                                                      \
+    ROW(RANGE_MSE, "mse")
+#define RANGE_METHOD_WORD(method, word) word " "
+#define RANGE_METHOD_WORDS              RANGE_METHODS(RANGE_METHOD_WORD)
+const char *range_method_word(enum range_method m);
+enum range_method range_method_named(const char *word); /* one of these words */
 
 /* How often values fell into each of equal parts of [lo, hi], and their magnitudes into those from 0 to the greatest;
  * there without the zeros, which have a code in any range, and of which a Relu leaves so many that they outweigh all.
