@@ -29,6 +29,6 @@ int main(int argc, char **argv) {
     printf("@NAME@: min %.6f ms, median %.6f ms, p99 %.6f ms, %d runs, ", least, median, p99, runs);
     printf("checksum %016llx\n", (unsigned long long)sum);
     free(time_of);
-    io_close(&s);
+    io_finish(&s);
     return 0;
 }

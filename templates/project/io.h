@@ -187,7 +187,7 @@ static inline int io_run_once(struct io_session *s) {
     }
     return status;
 }
-static inline void io_close(struct io_session *s) {
+static inline void io_finish(struct io_session *s) {
     io_model()->close(s->context);
     free(s->context);
     for (int k = 0; k < IO_INPUTS; k++) free(s->inputs[k].data);

@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
     }
     if (status != NN_OK) return io_failed(&s, status);
     for (int k = 0; k < IO_OUTPUTS; k++) close_output(&s, k, argv[at + IO_INPUTS + k], &results[k]);
-    io_close(&s);
+    io_finish(&s);
     for (int k = 0; k < IO_INPUTS; k++) io_memory_free(&files[k]);
     return 0;
 }

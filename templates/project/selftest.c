@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     }
     if (status != NN_OK) return io_failed(&s, status);
     for (int k = 0; k < IO_OUTPUTS; k++) printf("%016llx %s\n", (unsigned long long)first[k], io_model()->output[k].name);
-    io_close(&s);
+    io_finish(&s);
     if (different) fprintf(stderr, "two runs gave different outputs\n");
     return different;
 }

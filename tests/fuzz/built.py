@@ -41,8 +41,7 @@ def build(folder, compiler, headers):
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
         manifest = json.load(f)
     sources = ["nn_rt.c", *manifest["sources"]]
-    # Kernels and what describes the model have helpers of their own; the rest in one file.
-    others = [name for name in sources if "_kernels" in name][:-1] + [name for name in sources if name.endswith("_info.c")]
+    others = [name for name in sources if "_kernels" in name][:-1]    # have helpers of their own; the rest in one file
     lines = [f'#include "{name}"' for name in sources[::-1] if name not in others]
     with open(os.path.join(folder, "whole.c"), "w", encoding="ascii") as f:
         f.write("\n".join([*lines, '#pragma GCC optimize("O0")', f'#include "{manifest["name"]}_main.c"', ""]))

@@ -40,7 +40,7 @@ uint64_t @_runs(int runs) {
         io_failed(&s, status);
         return 0;
     }
-    io_close(&s);
+    io_finish(&s);
     return first;
 }
 """
