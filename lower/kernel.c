@@ -116,16 +116,6 @@ static bool same_layout(struct lowering *l, const struct buf *arg, const struct 
     }
     return true;
 }
-/* to gets from's physical form; map expressions are over to's own logical variables. */
-static void take_layout(struct ctx *c, struct buf *to, const struct buf *from) {
-    struct subst s = {{.arena = &c->arena}};
-    for (int k = 0; k < from->nlogical; k++) map_put(&s.map, PKEY(from->lvar[k]), (void *)x_var(c, to->lvar[k]));
-    to->nd = from->nd;
-    to->dims = arena_copy(&c->arena, from->dims, (size_t)from->nd * sizeof *from->dims);
-    to->pad = from->pad ? arena_copy(&c->arena, from->pad, (size_t)from->nd * sizeof *from->pad) : NULL;
-    to->map = NEWN(&c->arena, expr, from->nd);
-    for (int k = 0; k < from->nd; k++) to->map[k] = x_subst(c, from->map[k], &s);
-}
 static bool same_map(struct ctx *c, const struct buf *a, const struct buf *b) {
     struct subst s = {{.arena = &c->arena}};
     for (int k = 0; k < a->nlogical; k++) map_put(&s.map, PKEY(a->lvar[k]), (void *)x_var(c, b->lvar[k]));
@@ -144,7 +134,7 @@ static struct buf *packed_const(struct lowering *l, struct buf *b, const struct 
     }
     struct buf *v = buf_new(l->c, l->entry, b->name, b->type, SC_CONST, b->logical, b->nlogical);
     v->data = b->data, v->within = b->within;
-    take_layout(l->c, v, param);
+    buf_take_layout(l->c, v, param);
     return v;
 }
 static void bind_layouts(struct lowering *l, struct proc *p, struct stmt *call) {
@@ -167,7 +157,7 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
         expr dims[32];
         for (int d = 0; d < s->nlogical; d++) dims[d] = x_subst(c, s->logical[d], &by);
         struct buf *b = lower_alloc(l, s->base, s->type, dims, s->nlogical);
-        if (!buf_is_plain(s)) take_layout(c, b, s);
+        if (!buf_is_plain(s)) buf_take_layout(c, b, s);
         bufs[n++] = b;
     }
     call->u.call.bufs = bufs;

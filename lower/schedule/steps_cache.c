@@ -3,6 +3,14 @@
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
+/* A buffer for b's cells in b's layout, without its pitch: cells of the layout that stand for none stay such cells. */
+static struct buf *copy_of(struct step_run *s, const struct buf *b, const char *name) {
+    struct buf *copy = buf_new(s->c, s->p, name, b->type, SC_ARENA, b->logical, b->nlogical);
+    buf_take_layout(s->c, copy, b);
+    copy->pad = NULL;
+    return copy;
+}
+
 /* ---- cache_read */
 bool apply_cache_read(struct step_run *s) {
     struct ctx *c = s->c;
@@ -32,7 +40,7 @@ bool apply_cache_read(struct step_run *s) {
     for (struct stmt *t = first; t; t = t->next)
         if (stmt_stores_to(t, b))
             return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, reader);
-    struct buf *copy = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
+    struct buf *copy = copy_of(s, b, name);
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
@@ -77,7 +85,7 @@ bool apply_cache_write(struct step_run *s) {
     struct buf *b = p.buf;
     if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b))
         return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
-    struct buf *to = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
+    struct buf *to = copy_of(s, b, name);
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
     for (int d = 0; d < b->nd; d++) {
