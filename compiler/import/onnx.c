@@ -218,7 +218,7 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     struct diags found = {.arena = &c->arena}; /* what another kind of file would make of these is of no interest */
     m.model = onnx_unpack(&found, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
     bool whole = m.model && m.model->graph;
-    if (!whole && !foreign_file(&c->diags, c->diags.file, data, n)) {
+    if (!whole && !other_format_file(&c->diags, c->diags.file, data, n)) {
         for (int k = 0; k < found.n; k++) onnx_error(&m, found.v[k].code, "%s", found.v[k].message);
         if (m.model) onnx_error(&m, E_ONNX, "the file is no ONNX model, or an empty one: it has no graph");
     }

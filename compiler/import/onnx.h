@@ -44,8 +44,8 @@ struct import_options {
  * messages and external data. Files: import_model (tflite.h). */
 struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
                                 const struct import_options *o);
-/* foreign.c: for a file or folder that is no ONNX model: says what it is and how to make an ONNX model of it. false:
- * nothing was said, for nothing is known. */
-bool foreign_file(struct diags *d, const char *path, const uint8_t *data, size_t n);
-bool foreign_folder(struct diags *d, const char *path);
+/* other_formats.c: for a file or folder that is no ONNX model: says what it is and how to make an ONNX model of it.
+ * false: nothing was said, for nothing is known. */
+bool other_format_file(struct diags *d, const char *path, const uint8_t *data, size_t n);
+bool other_format_folder(struct diags *d, const char *path);
 #endif

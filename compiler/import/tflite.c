@@ -716,7 +716,7 @@ struct graph *import_tflite_bytes(struct ctx *c, const char *path, const uint8_t
 }
 struct graph *import_model(struct ctx *c, const char *path, const struct import_options *o) {
     struct mapped_file file;
-    if (foreign_folder(&c->diags, path) || !file_map(&c->diags, path, &file)) return NULL;
+    if (other_format_folder(&c->diags, path) || !file_map(&c->diags, path, &file)) return NULL;
     bool tflite = is_tflite(file.bytes, file.size);
     if (!tflite && o && o->signature)
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, path, NULL, "--signature: only TensorFlow Lite models have signatures");

@@ -26,7 +26,7 @@
            "skl2onnx.common.data_types.FloatTensorType([None, m.n_features_in_]))]; open('model.onnx', "               \
            "'wb').write(skl2onnx.to_onnx(m, initial_types=t).SerializeToString())")
 
-struct foreign {
+struct other_format {
     size_t at;
     const char *begin;  /* what stands at byte `at`; NULL: anything */
     const char *mark;   /* what stands somewhere near the beginning or the end */
@@ -43,7 +43,7 @@ struct foreign {
     .what = "a model of ncnn",                                                                                         \
     .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"
 /* The first row that fits tells. In `route`, FILE stands for the path. */
-static const struct foreign rows[] = {
+static const struct other_format rows[] = {
     {.begin = "version https://git-lfs", .what = "a pointer of Git LFS", .route = "`git lfs pull` fetches the model"},
     {.at = 4,
      .begin = "ORTM",
@@ -131,14 +131,14 @@ static const struct foreign rows[] = {
     {.ending = ".bin", .what = "a file of weights", .route = "give the model that it belongs to"},
     {.ending = ".param", NCNN},
 };
-static const struct foreign empty = {.what = "an empty file", .route = "fetch or export the model again"};
-static const struct foreign saved_model = {
+static const struct other_format empty = {.what = "an empty file", .route = "fetch or export the model again"};
+static const struct other_format saved_model = {
     .what = "a TensorFlow SavedModel", .route = "`python3 -m tf2onnx.convert --saved-model FILE --output model.onnx`"};
-static const struct foreign ml_package = {
+static const struct other_format ml_package = {
     .what = "a Core ML package",
     .route = "Core ML writes no ONNX of it: export the model that coremltools.convert was given (torch.onnx.export)"};
-static const struct foreign hugging_face = {.what = "a folder of transformers",
-                                            .route = "`optimum-cli export onnx --model FILE onnx/`"};
+static const struct other_format hugging_face = {.what = "a folder of transformers",
+                                                 .route = "`optimum-cli export onnx --model FILE onnx/`"};
 
 static bool holds(const uint8_t *data, size_t n, const char *mark) {
     size_t length = strlen(mark);
@@ -152,11 +152,11 @@ static bool marked(const uint8_t *data, size_t n, const char *mark) {
     size_t part = n < LOOKED_AT ? n : LOOKED_AT;
     return !mark || holds(data, part, mark) || holds(data + n - part, part, mark);
 }
-static bool begins(const uint8_t *data, size_t n, const struct foreign *f) {
+static bool begins(const uint8_t *data, size_t n, const struct other_format *f) {
     size_t length = f->begin ? strlen(f->begin) : 0;
     return n >= length && f->at <= n - length && (!length || !memcmp(data + f->at, f->begin, length));
 }
-static const struct foreign *file_kind(const char *path, const uint8_t *data, size_t n) {
+static const struct other_format *file_kind(const char *path, const uint8_t *data, size_t n) {
     if (n == 0) return &empty;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (begins(data, n, &rows[k]) && (!rows[k].ending || ends_with(path, rows[k].ending)) &&
@@ -164,7 +164,7 @@ static const struct foreign *file_kind(const char *path, const uint8_t *data, si
             return &rows[k];
     return NULL;
 }
-static const struct foreign *folder_kind(struct arena *a, const char *path) {
+static const struct other_format *folder_kind(struct arena *a, const char *path) {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return NULL;
     if (access(arena_printf(a, "%s/saved_model.pb", path), F_OK) == 0) return &saved_model;
@@ -172,19 +172,19 @@ static const struct foreign *folder_kind(struct arena *a, const char *path) {
     return access(arena_printf(a, "%s/config.json", path), F_OK) == 0 ? &hugging_face : NULL;
 }
 /* A path that a shell would take apart stays FILE. */
-static const char *route_of(struct arena *a, const struct foreign *f, const char *path) {
+static const char *route_of(struct arena *a, const struct other_format *f, const char *path) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=,@";
     const char *at = strstr(f->route, "FILE");
     if (!at || path[strspn(path, plain)] || strlen(path) > 200) return f->route;
     return arena_printf(a, "%.*s%s%s", (int)(at - f->route), f->route, path, at + strlen("FILE"));
 }
-static bool tell(struct diags *d, const char *path, const struct foreign *f) {
+static bool tell(struct diags *d, const char *path, const struct other_format *f) {
     if (!f) return false;
     diag_at(d, DIAG_ERROR, E_ONNX, path, NULL, "it is %s, no ONNX model", f->what);
     diag_help(d, "%s", route_of(d->arena, f, path));
     return true;
 }
-bool foreign_file(struct diags *d, const char *path, const uint8_t *data, size_t n) {
+bool other_format_file(struct diags *d, const char *path, const uint8_t *data, size_t n) {
     return tell(d, path, file_kind(path, data, n));
 }
-bool foreign_folder(struct diags *d, const char *path) { return tell(d, path, folder_kind(d->arena, path)); }
+bool other_format_folder(struct diags *d, const char *path) { return tell(d, path, folder_kind(d->arena, path)); }
