@@ -121,10 +121,8 @@ template <class T> constexpr std::int32_t type_of() {
     else if constexpr (std::is_same_v<U, double>) return 11;
     else if constexpr (std::is_same_v<U, std::int8_t>) return 3;
     else if constexpr (std::is_same_v<U, std::int16_t>) return 5;
-    else if constexpr (std::is_same_v<U, std::int32_t>) return 6;
-    else if constexpr (std::is_same_v<U, std::int64_t>) return 7;
-    else if constexpr (std::is_same_v<U, std::uint32_t>) return 12;
-    else if constexpr (std::is_same_v<U, std::uint64_t>) return 13;
+    else if constexpr (std::is_integral_v<U> && sizeof(U) == 4) return std::is_signed_v<U> ? 6 : 12; /* int and long may be alike */
+    else if constexpr (std::is_integral_v<U> && sizeof(U) == 8) return std::is_signed_v<U> ? 7 : 13;
     else if constexpr (std::is_same_v<U, nn_str>) return 8;
     else if constexpr (std::is_same_v<U, nn_c64>) return 14;
     else if constexpr (std::is_same_v<U, nn_c128>) return 15;
@@ -132,15 +130,19 @@ template <class T> constexpr std::int32_t type_of() {
 }
 
 class session {
+    struct given { /* elements of an input */
+        const void *data = nullptr;
+        std::size_t bytes = 0;
+    };
     struct state { /* what the context points to keeps its place when a session is moved */
         std::shared_ptr<void> keep;
         const gcc2nn_model_v1 *model = nullptr;
         gcc2nn_config_v1 config = {};
         std::string without;
         memory context, arena, weights;
-        bool opened = false;
+        bool opened = false, ran = false;
         std::vector<std::int64_t> symbols;
-        std::vector<const void *> inputs;
+        std::vector<given> inputs;
         std::vector<gcc2nn_result_v1> results;
         std::vector<memory> room;
 
@@ -185,6 +187,25 @@ class session {
     template <class T> static void same_type(const gcc2nn_tensor_v1 &t) {
         if (sizeof(T) != static_cast<std::size_t>(t.element) || (type_of<T>() != 0 && type_of<T>() != t.type))
             throw error(NN_EARG, "\"" + std::string(t.name) + "\" is " + t.shape + ", of another type than was given");
+    }
+    const gcc2nn_tensor_v1 &input_at(std::int32_t k) const {
+        if (k < 0 || k >= s->model->inputs) throw error(NN_EARG, "the model has no such input");
+        return s->model->input[k];
+    }
+    const gcc2nn_result_v1 &result_at(std::int32_t k) const {
+        if (k < 0 || k >= s->model->outputs) throw error(NN_EARG, "the model has no such output");
+        if (!s->ran) throw error(NN_EARG, "the model has not been run");
+        return s->results[static_cast<std::size_t>(k)];
+    }
+    /* By the sizes as they are now: they may be set behind the inputs. */
+    void check_input(std::int32_t k, std::size_t bytes) const {
+        const gcc2nn_tensor_v1 &t = input_at(k);
+        std::int64_t dims[GCC2NN_RANK] = {};
+        check(s->model->input_dims(k, s->symbols.data(), dims));
+        const std::size_t want = count(dims, t.rank) * static_cast<std::size_t>(t.element);
+        if (bytes != want)
+            throw error(NN_EARG, "\"" + std::string(t.name) + "\" is " + t.shape + ": " + std::to_string(want) + " bytes, not " +
+                                     std::to_string(bytes));
     }
     void init() {
         s->opened = true;
@@ -250,9 +271,7 @@ public:
     }
     /* Elements of an input, row-major. They stay the caller's, and must be there in run. */
     template <class T> void input(std::int32_t k, span<const T> elements) {
-        if (k < 0 || k >= s->model->inputs) throw error(NN_EARG, "the model has no such input");
-        const gcc2nn_tensor_v1 &t = s->model->input[k];
-        same_type<T>(t);
+        same_type<T>(input_at(k));
         input_bytes(k, elements.data(), elements.size() * sizeof(T));
     }
     template <class C> void input(std::int32_t k, const C &elements) {
@@ -263,17 +282,16 @@ public:
     }
     /* The same for elements of a type that is known at run time only. */
     void input_bytes(std::int32_t k, const void *elements, std::size_t bytes) {
-        if (k < 0 || k >= s->model->inputs) throw error(NN_EARG, "the model has no such input");
-        const gcc2nn_tensor_v1 &t = s->model->input[k];
-        std::int64_t dims[GCC2NN_RANK] = {};
-        check(s->model->input_dims(k, s->symbols.data(), dims));
-        const std::size_t want = count(dims, t.rank) * static_cast<std::size_t>(t.element);
-        if (bytes != want)
-            throw error(NN_EARG, "\"" + std::string(t.name) + "\" is " + t.shape + ": " + std::to_string(want) + " bytes, not " +
-                                     std::to_string(bytes));
-        s->inputs[static_cast<std::size_t>(k)] = elements;
+        check_input(k, bytes);
+        s->inputs[static_cast<std::size_t>(k)] = given{elements, bytes};
     }
     void run() {
+        std::vector<const void *> inputs;
+        s->ran = false;
+        for (std::size_t k = 0; k < s->inputs.size(); k++) {
+            check_input(static_cast<std::int32_t>(k), s->inputs[k].bytes);
+            inputs.push_back(s->inputs[k].data);
+        }
         reserve();
         for (std::size_t k = 0; k < s->results.size(); k++) {
             const gcc2nn_tensor_v1 &t = s->model->output[k];
@@ -285,26 +303,20 @@ public:
             if (!s->room[k].data() || s->room[k].size() < bytes) s->room[k] = memory(bytes);
             s->results[k].data = s->room[k].data();
         }
-        check(s->model->run(s->context.data(), s->symbols.data(), s->inputs.data(), s->results.data()));
+        check(s->model->run(s->context.data(), s->symbols.data(), inputs.data(), s->results.data()));
+        s->ran = true;
     }
     /* What the last run gave; valid until the next one. */
     template <class T> span<const T> output(std::int32_t k) const {
-        if (k < 0 || k >= s->model->outputs) throw error(NN_EARG, "the model has no such output");
+        const gcc2nn_result_v1 &r = result_at(k);
         same_type<T>(s->model->output[k]);
-        const gcc2nn_result_v1 &r = s->results[static_cast<std::size_t>(k)];
         return {static_cast<const T *>(r.data), count(r.dims, s->model->output[k].rank)};
     }
     template <class T> span<const T> output(std::string_view name) const {
         return output<T>(number(s->model->output, s->model->outputs, name, "output"));
     }
-    const void *output_bytes(std::int32_t k) const {
-        if (k < 0 || k >= s->model->outputs) throw error(NN_EARG, "the model has no such output");
-        return s->results[static_cast<std::size_t>(k)].data;
-    }
-    span<const std::int64_t> dims(std::int32_t k) const {
-        if (k < 0 || k >= s->model->outputs) throw error(NN_EARG, "the model has no such output");
-        return {s->results[static_cast<std::size_t>(k)].dims, static_cast<std::size_t>(s->model->output[k].rank)};
-    }
+    const void *output_bytes(std::int32_t k) const { return result_at(k).data; }
+    span<const std::int64_t> dims(std::int32_t k) const { return {result_at(k).dims, static_cast<std::size_t>(s->model->output[k].rank)}; }
 };
 
 } // namespace gcc2nn

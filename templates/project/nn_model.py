@@ -221,6 +221,9 @@ class Model:
         a = np.asarray(value, t.dtype if t.dtype == object else None)
         if t.dtype != object and a.dtype != t.dtype and not np.can_cast(a.dtype, t.dtype, "same_kind"):
             raise TypeError(f"input {t.name!r} takes {t.dtype}, not {a.dtype}")
+        for s in a.reshape(-1) if t.dtype == object else ():
+            if not isinstance(s, (bytes, str)):
+                raise TypeError(f"input {t.name!r} takes bytes and str, not {type(s).__name__}")
         a = np.asarray(a, t.dtype, order="C")
         fits = a.ndim == len(t.shape) and all(not isinstance(d, int) or d == n for d, n in zip(t.shape, a.shape))
         if not fits:
@@ -242,7 +245,7 @@ class Model:
                 raise ValueError(f"{s.name!r} is {n}; it may be {s.least} to {s.most}")
         return (ctypes.c_int64 * (len(sizes) + 1))(*sizes)
 
-    def run(self, *arrays, **named):
+    def run(self, /, *arrays, **named):
         """Runs the model; returns a list of arrays, one for each output. ValueError, TypeError: an input does not fit;
         ModelError: the run failed."""
         arrays = [self._array(k, a) for k, a in enumerate(self._given(arrays, named))]
@@ -305,7 +308,7 @@ def _strings(a, kept):
     """The elements, bytes or str, as nn_str; what it points to is put into `kept`."""
     cells = (_String * max(1, a.size))()
     for cell, s in zip(cells, a.reshape(-1)):
-        data = ctypes.create_string_buffer(s.encode("utf-8", "surrogateescape") if isinstance(s, str) else bytes(s))
+        data = ctypes.create_string_buffer(s.encode("utf-8", "surrogateescape") if isinstance(s, str) else s)
         kept.append(data)
         cell.p, cell.n = ctypes.addressof(data), len(data) - 1
     kept.append(cells)
