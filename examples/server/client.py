@@ -98,7 +98,7 @@ def mistakes(c):
     good = {"name": "picture", "datatype": "FP32", "shape": [1, 1, 8, 8], "data": x.ravel().tolist()}
     for change, text in (({"shape": [1, 8, 8]}, "another shape than"), ({"shape": [2, 1, 8, 8]}, "number of elements"),
                          ({"shape": [64, 1]}, "another shape than"), ({"datatype": "INT8"}, "has datatype FP32"), ({"name": "pixels"}, "no input"),
-                         ({"data": ["a"] * 64}, "no number"), ({"shape": [-1, 1, 8, 8]}, "impossible"), ({"data": [[[[[1]]]]]}, "nested"),
+                         ({"data": ["a"] * 64}, "no number"), ({"shape": [-1, 1, 8, 8]}, "impossible"), ({"data": [[[[[1]]]]]}, "nested"), ({"data": 1e39}, "holds 1e+39"),
                          ({"shape": [65, 1, 8, 8], "data": [0] * 65 * 64}, "may be 1 to 64"), ({"shape": [1 << 40] * 4}, "impossible")):
         error = c.ask("POST", "/v2/models/digits/infer", {"inputs": [{**good, **change}]}, status=400)["error"]
         assert text in error, (change, error)
@@ -107,6 +107,12 @@ def mistakes(c):
                                 (b"{}", {"Inference-Header-Content-Length": "-1"}, "no size"),
                                 ({"inputs": [good, good]}, {}, "given twice")):
         assert text in c.ask("POST", "/v2/models/digits/infer", body, headers, status=400)["error"], body
+    deep = '{"a":' * 100000 + "1" + "}" * 100000
+    for key in "name", "datatype", "shape", "data":
+        body = json.dumps({"inputs": [{**good, key: "deep"}]}).replace('"deep"', deep).encode()
+        c.ask("POST", "/v2/models/digits/infer", body, status=400)
+    wanted = {"inputs": [good], "outputs": [{"name": "scores"}] * 2}
+    assert "given twice" in c.ask("POST", "/v2/models/digits/infer", wanted, status=400)["error"]
     c.ask("GET", "/v2/models/none", status=404)
 
 

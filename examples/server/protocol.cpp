@@ -1,5 +1,6 @@
 // JSON and bytes to tensors and back. See protocol.hpp.
 #include "protocol.hpp"
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -43,18 +44,21 @@ template <class F> bool with_type(std::int32_t onnx, F f) {
     }
 }
 
+// Of a request, for a message. What holds others is not printed: how deep it is nested is the client's choice, and printing recurs.
+std::string shown(const json &v) { return v.is_structured() ? std::string("an ") + v.type_name() : v.dump().substr(0, 40); }
+
 // ---- numbers
 template <class T> T number(const json &v) {
     if constexpr (std::is_same_v<T, bool>) {
         if (v.is_boolean()) return v.get<bool>();
     } else if constexpr (std::is_floating_point_v<T>) {
-        if (v.is_number()) return static_cast<T>(v.get<double>());
+        if (v.is_number() && std::abs(v.get<double>()) <= static_cast<double>(std::numeric_limits<T>::max())) return static_cast<T>(v.get<double>());
     } else if (v.is_number_unsigned()) {
         if (v.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<T>::max())) return static_cast<T>(v.get<std::uint64_t>());
     } else if (v.is_number_integer() && std::is_signed_v<T>) {
         if (v.get<std::int64_t>() >= static_cast<std::int64_t>(std::numeric_limits<T>::min())) return static_cast<T>(v.get<std::int64_t>());
     }
-    throw refused(400, "\"data\" holds " + v.dump().substr(0, 40) + ", which is no number of the datatype");
+    throw refused(400, "\"data\" holds " + shown(v) + ", which is no number of the datatype");
 }
 // Flat or nested, no deeper than the tensor.
 template <class T> void flatten(const json &v, std::size_t depth, std::vector<unsigned char> &out) {
@@ -83,7 +87,7 @@ bool flag(const json &o, const char *name, bool otherwise) {
 std::int32_t find(const gcc2nn_tensor_v1 *table, std::int32_t n, const json &name, const char *what) {
     for (std::int32_t k = 0; k < n; k++)
         if (name.is_string() && name.get_ref<const std::string &>() == table[k].name) return k;
-    throw refused(400, std::string("the model has no ") + what + " " + name.dump());
+    throw refused(400, std::string("the model has no ") + what + " " + shown(name));
 }
 // `rest` is what the binary tensors before this one have left of the bytes behind the JSON.
 tensor read_tensor(const gcc2nn_tensor_v1 &t, const json &o, std::string_view &rest) {
@@ -151,7 +155,10 @@ question read_question(const gcc2nn_model_v1 &m, const std::string &body, std::s
     const bool binary = flag(o, "binary_data_output", false);
     if (o.contains("outputs"))
         for (const json &t : o["outputs"]) {
-            q.wanted.push_back(find(m.output, m.outputs, member(t, "name"), "output"));
+            const std::int32_t k = find(m.output, m.outputs, member(t, "name"), "output");
+            for (std::int32_t other : q.wanted) // else a short request could have an answer of any length
+                if (other == k) throw refused(400, std::string("output \"") + m.output[k].name + "\" is given twice");
+            q.wanted.push_back(k);
             q.binary.push_back(flag(t, "binary_data", binary));
         }
     else
