@@ -1,10 +1,12 @@
 /* Writes what is made from the tables of commands, options, diagnostics and numbers of machines:
- * docgen man|bash|zsh|fish|commands|errors|machine. Run by the build (meson.build installs the first four); the pages
- * docs/commands.md, errors.md and machine.md are kept in step by a test. Not part of gcc2nn itself. */
+ * docgen man [COMMAND]|bash|zsh|fish|commands|errors|machine. Run by the build (docs/meson.build installs the first
+ * four, man also for each command); the pages docs/commands.md, errors.md and machine.md are kept in step by a test.
+ * Not part of gcc2nn itself. */
 #include "compiler/compare.h"
 #include "compiler/driver.h"
 #include "compiler/machine_file.h"
 #include "ir/loop/target.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,25 +51,46 @@ static void roff_options(unsigned bit) {
         putchar('\n'), roff(r->help), roff(option_repeats(r)), putchar('\n');
     }
 }
-static void man(void) {
-    fputs(".TH GCC2NN 1 \"\" \"gcc2nn " GCC2NN_VERSION "\" \"User commands\"\n.SH NAME\ngcc2nn \\- compile neural "
-          "networks (ONNX, TensorFlow Lite) to standalone C or CUDA\n.SH SYNOPSIS\n",
-          stdout);
-    EACH_COMMAND(c) { printf(".B gcc2nn "), roff(c->name), printf("\n[\\fIOPTION\\fR]... \\fI%s\\fR\n.br\n", c->args); }
-    fputs(".PP\nA model's file name in place of a command means the first one.\n.SH COMMANDS\n", stdout);
-    EACH_COMMAND(c) {
-        fputs(".SS ", stdout), roff(c->name), putchar('\n');
-        roff(c->help), fputs("\n", stdout);
-        roff_options(c->bit);
-        if (c->examples) fputs(".PP\nExamples:\n.PP\n.nf\n", stdout), roff(c->examples), fputs(".fi\n", stdout);
-    }
+static void man_head(const char *command, const char *help) {
+    fputs(".TH GCC2NN", stdout);
+    for (const char *s = command; *s; s++) putchar(toupper((unsigned char)*s));
+    fputs(" 1 \"\" \"gcc2nn " GCC2NN_VERSION "\" \"User commands\"\n.SH NAME\ngcc2nn", stdout);
+    roff(command), fputs(" \\- ", stdout), roff(help), fputs("\n.SH SYNOPSIS\n", stdout);
+}
+static void synopsis(const struct command *c) {
+    printf(".B gcc2nn "), roff(c->name), printf("\n[\\fIOPTION\\fR]... \\fI%s\\fR\n", c->args);
+}
+static void man_foot(void) {
     fputs(".SH EXIT STATUS\n", stdout);
     for (const struct exit_row *e = exit_rows; e->text; e++)
         printf(".TP\n.B %d\n", e->code), roff(e->text), putchar('\n');
-    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nwhen set, diagnostics are never coloured\n.TP\n.B TMPDIR\nwhere run, "
-          "verify "
-          "and bench build\n.SH SEE ALSO\n.B gcc2nn explain\n.I CODE\nexplains a diagnostic.\n",
+    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nwhen set, diagnostics are never coloured\n.TP\n.B TMPDIR\nwhere programs "
+          "are built that run a model\n.SH SEE ALSO\n",
           stdout);
+}
+/* The page of one command: gcc2nn-NAME.1 */
+static void man_command(const struct command *c) {
+    struct text name = {0};
+    text_printf(&name, "-%s", c->name);
+    man_head(name.s, c->help);
+    text_free(&name);
+    synopsis(c);
+    fputs(".SH OPTIONS\n", stdout);
+    roff_options(c->bit);
+    if (c->examples) fputs(".SH EXAMPLES\n.nf\n", stdout), roff(c->examples), fputs(".fi\n", stdout);
+    man_foot();
+    fputs(".BR gcc2nn (1)\n", stdout);
+}
+static void man(void) {
+    man_head("", "compile neural networks (ONNX, TensorFlow Lite) to standalone C or CUDA");
+    EACH_COMMAND(c) { synopsis(c), fputs(".br\n", stdout); }
+    fputs(".B gcc2nn \\-\\-version\n.SH COMMANDS\nA model's file name in place of a command means the first one.\n",
+          stdout);
+    EACH_COMMAND(c) {
+        fputs(".TP\n.BR gcc2nn\\-", stdout), roff(c->name), fputs(" (1)\n", stdout), roff(c->help), putchar('\n');
+    }
+    man_foot();
+    fputs(".B gcc2nn explain\n.I CODE\nexplains a diagnostic.\n", stdout);
 }
 
 /* ---- completions */
@@ -265,11 +288,17 @@ int main(int argc, char **argv) {
                  {"commands", commands_page},
                  {"errors", errors_page},
                  {"machine", machine_page}};
+    if (argc == 3 && !strcmp(argv[1], "man")) {
+        EACH_COMMAND(c) if (!strcmp(argv[2], c->name)) {
+            man_command(c);
+            return fflush(stdout) != 0;
+        }
+    }
     for (size_t k = 0; argc == 2 && k < sizeof kinds / sizeof *kinds; k++)
         if (!strcmp(argv[1], kinds[k].name)) {
             kinds[k].fn();
             return fflush(stdout) != 0;
         }
-    fputs("usage: docgen man|bash|zsh|fish|commands|errors|machine\n", stderr);
+    fputs("usage: docgen man [COMMAND]|bash|zsh|fish|commands|errors|machine\n", stderr);
     return 2;
 }

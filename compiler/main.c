@@ -1,9 +1,11 @@
 /* The program: which command, with which options. Every command is a file of its own, compiler/cmd_*.c; the table of
  * them stands in commands.c. */
+#include "commit.h"
 #include "compiler/commands.h"
 #include "compiler/config.h"
 #include "compiler/gcc2nn.h"
 #include "compiler/response.h"
+#include "compiler/version.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/die.h"
 #include "ir/base/memory.h"
@@ -55,7 +57,7 @@ int main(int argc, char **argv) {
         status = report_diags(&c->diags);
         ctx_free(c);
     } else if (o.version) {
-        text_printf(&out, "gcc2nn %s\n", gcc2nn_version());
+        version_show(&o, GCC2NN_COMMIT);
     } else if (o.help) {
         bool whole_program = argv[1][0] == '-'; /* no command, and no model in its place */
         options_help(&out, command_rows, whole_program ? NULL : o.command);

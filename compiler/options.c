@@ -713,7 +713,7 @@ const struct option_row option_rows[] = {
     {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL,
      ONCE},
     {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL, ONCE},
-    {"version", 0, NULL, "print the version", CMD_ALL, set_version, NULL, ONCE},
+    {"version", 0, NULL, "print the version, the commit, and what was built in", CMD_ALL, set_version, NULL, ONCE},
     {0},
 };
 
