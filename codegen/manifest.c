@@ -115,6 +115,17 @@ json_t *manifest_holders(const struct project *w, const holders *h) {
     }
     return all;
 }
+/* What made of the model another one than the compiler would have. */
+static json_t *own_passes(const struct project *w) {
+    json_t *all = json_array();
+    for (int k = 0; k < w->program->o->npasses; k++) {
+        const struct used_pass *u = &w->program->o->passes[k];
+        json_array_append_new(all, json_pack("{s:s, s:o, s:s, s:s}", "name", u->name, "file", manifest_text(w, u->file),
+                                             "hash", format(w->program->c, "%016llx", (unsigned long long)u->hash),
+                                             "after", u->after));
+    }
+    return all;
+}
 static json_t *number_or_null(double v) { return isfinite(v) ? json_integer((json_int_t)v) : json_null(); }
 static json_t *kernel_value(const struct project *w, struct program *p, const struct proc *q) {
     struct work work = kernel_work(p->m->entry, q, NAN, &(struct sizes_of_run){manifest_size, p});
@@ -138,6 +149,7 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(source, "hash", json_string(format(p->c, "%016llx", (unsigned long long)p->o->model_hash)));
     json_object_set_new(source, "producer", manifest_text(w, p->o->producer));
     json_object_set_new(o, "source", source);
+    if (p->o->npasses) json_object_set_new(o, "passes", own_passes(w));
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, io_value(w, &p->outs.v[k]));
     for (int k = 0; k < w->sources.n; k++) json_array_append_new(sources, json_string(w->sources.v[k]));

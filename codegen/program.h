@@ -18,6 +18,12 @@ struct variant {
     const struct target *target;
 };
 struct program;
+/* A pass of the user's own that the model went through. */
+struct used_pass {
+    const char *name, *file; /* the last part of its path */
+    const char *after;       /* the pass that it came behind */
+    uint64_t hash;           /* of the file's bytes */
+};
 struct project_options {
     const char *name; /* of the model; made an identifier */
     const struct target *target;
@@ -31,6 +37,8 @@ struct project_options {
     const char *model_file; /* last part of its path, for comments and the manifest; may be NULL */
     uint64_t model_hash;    /* of the model's bytes; 0: not known */
     const char *producer;   /* from the model; may be NULL */
+    const struct used_pass *passes;
+    int npasses;
     /* Typical values of the input symbols, for selftest and benchmark; NULL: 1, moved into the symbol's range. */
     int64_t (*reference)(void *env, const struct sym *s);
     void *env;

@@ -116,7 +116,7 @@ static bool check_place(struct file *f, const struct toml_entry *e, const struct
 static const char *placed(struct file *f, const struct option_row *r, const char *value) {
     const char *arg = r->arg ? r->arg : "", *equals = strchr(arg, '=') ? strrchr(value, '=') : NULL,
                *path = equals ? equals + 1 : value;
-    bool file = ends_with(arg, "FILE") || ends_with(arg, "DIR"),
+    bool file = ends_with(arg, "FILE") || ends_with(arg, "DIR") || strstr(arg, "FILE[:"),
          program = !strcmp(arg, "COMPILER") || !strcmp(arg, "PROGRAM");
     if (*path == '/' || !*f->folder || !(file || (program && strchr(path, '/')))) return value;
     return format(f->c, "%.*s%s%s", (int)(path - value), value, f->folder, path);

@@ -196,6 +196,7 @@ const struct pass_row pass_rows[] = {
     {"parallel", LEVEL_LOOP, true, "keep parallel only the loops whose passes share nothing", .change = pass_parallel},
     {0},
 };
+const struct pass_row *pipeline_of(const struct compile_options *o) { return o->pipeline ? o->pipeline : pass_rows; }
 
 /* Not after a pass of their own: the kernels before their schedules, with the steps that `gcc2nn opt --replay` does. */
 static void dump_kernels(const struct compilation *u) {
@@ -237,7 +238,8 @@ bool run_pass(struct compilation *u, const struct pass_row *p) {
     if (u->g) trace_pass(u->g, p->name);
     u->c->decisions.during = p->name;
     if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict, u->o->threads});
-    bool ok = (p->change || p->run(u)) && !u->c->diags.errors; /* a warning may be one */
+    bool ran = p->change || (p->custom ? custom_pass_run(u->g, p->custom, p->level == LEVEL_GRAPH) : p->run(u));
+    bool ok = ran && !u->c->diags.errors; /* a warning may be one */
     progress_end();
     if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds_now() - t0) * 1e3);
     return ok && verify(u, p);
@@ -257,7 +259,7 @@ bool pass_left_out(struct compilation *u, const struct pass_row *p) {
 }
 bool compile_model(struct compilation *u) {
     u->c->diags.file = u->o->path;
-    for (const struct pass_row *p = pass_rows; p->name; p++) {
+    for (const struct pass_row *p = pipeline_of(u->o); p->name; p++) {
         if (!pass_left_out(u, p) && !run_pass(u, p)) return false;
         if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);
         if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;

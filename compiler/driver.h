@@ -3,6 +3,7 @@
 #ifndef NN_COMPILER_DRIVER_H
 #define NN_COMPILER_DRIVER_H
 #include "compiler/custom/custom.h"
+#include "compiler/custom_pass.h"
 #include "compiler/import/onnx.h"
 #include "ir/graph/graph.h"
 #include "ir/loop/loop.h"
@@ -12,14 +13,16 @@
 #include "lower/memory_plan.h"
 #include "lower/passes/passes.h"
 
+struct pass_row;
 struct compile_options {
-    const char *path;             /* .onnx, .gir or .lir */
-    struct custom_options custom; /* operators of the user's */
-    struct import_options import; /* dims, shapes */
-    const struct target *target;  /* NULL: c99 */
-    bool no_fuse, no_schedule;    /* one kernel per node; kernels as plain loops */
-    bool no_excess;               /* 16-bit floats are rounded by each operator on every machine */
-    const char *const *alone;     /* --no-fuse=NODE,..: the words of the option */
+    const char *path;                /* .onnx, .gir or .lir */
+    const struct pass_row *pipeline; /* NULL: pass_rows */
+    struct custom_options custom;    /* operators of the user's */
+    struct import_options import;    /* dims, shapes */
+    const struct target *target;     /* NULL: c99 */
+    bool no_fuse, no_schedule;       /* one kernel per node; kernels as plain loops */
+    bool no_excess;                  /* 16-bit floats are rounded by each operator on every machine */
+    const char *const *alone;        /* --no-fuse=NODE,..: the words of the option */
     int nalone;
     struct precision_wishes precision;
     bool c99_strict;               /* the program is printed as scalar C99 */
@@ -61,8 +64,13 @@ struct pass_row {
     const char *doc; /* one sentence */
     bool (*run)(struct compilation *u);
     void (*change)(struct module *m, const struct printing *o); /* instead of run: towards what is printed */
+    struct custom_pass *custom;                                 /* instead of both: the user's */
 };
 extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL ends */
+const struct pass_row *pipeline_of(const struct compile_options *o);
+/* pass_rows with the passes of --pass (FILE, FILE:after=PASS, FILE:before=PASS) where they are to stand, in the order
+ * of the words where several stand in one place. NULL: a diagnostic. */
+const struct pass_row *pipeline_with(struct ctx *c, const char *const *words, int n);
 /* What --dump-after knows besides the passes: the groups, what each kernel computes and what was chosen for it, the
  * kernels before their schedules, what became of the model's nodes, and everything. */
 #define DUMP_NAMES "fuse problems choices kernels nodes all"

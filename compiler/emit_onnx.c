@@ -7,7 +7,7 @@ bool emits_onnx(const struct options *o) { return o->emit && !strcmp(o->emit, "o
 bool emit_onnx_stop(struct session *s) {
     const char *last = NULL;
     s->compile.keep_operators = true;
-    for (const struct pass_row *p = pass_rows; p->name && p->level != LEVEL_LOOP; p++) {
+    for (const struct pass_row *p = pipeline_of(&s->compile); p->name && p->level != LEVEL_LOOP; p++) {
         last = p->name;
         if (s->o->stop_after && !strcmp(p->name, s->o->stop_after)) return true;
     }

@@ -378,6 +378,7 @@ static bool parse_drop(struct options *o, const char *value, struct text *proble
 SETTER(set_dataset, dataset, false)
 LIST(add_op, ops)
 LIST(add_op_path, op_paths)
+WORDS(add_own_pass, own_passes)
 SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
@@ -628,6 +629,10 @@ const struct option_row option_rows[] = {
      CMD_MODEL | CMD_OPT | CMD_ORT_OPS, add_op, NULL, REPEATS},
     {"op-path", 0, "DIR", "a folder of such files; the comments of their functions say which operators they are",
      CMD_MODEL | CMD_OPT | CMD_ORT_OPS, add_op_path, NULL, REPEATS},
+    {"pass", 0, "FILE[:PLACE]",
+     "a pass of your own: a shared object (docs/custom-passes.md), that works on the graph after=PASS or before=PASS "
+     "(default: after=infer)",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_own_pass, NULL, REPEATS},
     {"stub-unsupported", 0, "DIR",
      "compile nothing, but write a C function for each operator of the model that is not known, to be filled in and "
      "given with --op-path",

@@ -49,7 +49,7 @@ struct options {
     const char *machine, *trace, *verified;  /* files */
     VEC(const char *) inputs;                /* NAME=FILE */
     VEC(const char *) alone, precision_pins; /* of --no-fuse; NODE=TYPE */
-    VEC(const char *) ops, op_paths;
+    VEC(const char *) ops, op_paths, own_passes;
     VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool external_data, interpret, each_node, no_fuse, no_schedule, no_excess_precision, verify_each, time_passes,
         per_kernel, no_run, events, lower, replay, emit_c;

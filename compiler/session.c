@@ -120,10 +120,10 @@ static bool algorithms_exist(struct ctx *c, const struct options *o) {
 /* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
  * pass, not only of those that can be left out. */
 static bool pass_exists(struct session *s, const char *option, const char *name, const char *also, bool any) {
-    enum { MOST = 40 };
+    enum { MOST = 80 };
     const char *names[MOST] = {0};
     int n = 0;
-    for (const struct pass_row *p = pass_rows; p->name && n < MOST; p++)
+    for (const struct pass_row *p = pipeline_of(&s->compile); p->name && n < MOST; p++)
         if (any || !p->required) names[n++] = p->name;
     for (const char *at = also; *at && n < MOST; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
@@ -144,13 +144,23 @@ static bool passes_exist(struct session *s) {
     bool ok = !o->stop_after || pass_exists(s, "stop-after", o->stop_after, "", true);
     for (int k = 0; k < o->dump_after.n; k++) ok &= pass_exists(s, "dump-after", o->dump_after.v[k], DUMP_NAMES, true);
     for (int k = 0; k < o->skip.n; k++) {
-        const struct pass_row *p = pass_rows;
+        const struct pass_row *p = pipeline_of(&s->compile);
         while (p->name && !(p->required && !strcmp(p->name, o->skip.v[k]))) p++;
         if (p->name)
             diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-pass: nothing works without %s", p->name);
         ok &= !p->name && pass_exists(s, "no-pass", o->skip.v[k], "all", false);
     }
     return ok;
+}
+/* --pass */
+static bool take_passes(struct session *s) {
+    const struct options *o = s->o;
+    if (!o->own_passes.n) return true;
+    if (ends_with(o->args.v[0], ".lir")) {
+        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--pass is for graphs, and a module of loops is none");
+        return false;
+    }
+    return (s->compile.pipeline = pipeline_with(s->c, o->own_passes.v, o->own_passes.n)) != NULL;
 }
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
@@ -162,7 +172,7 @@ bool session_open(struct session *s, const struct options *o) {
     s->compile.import.env = s->compile.env = s;
     if (o->limit_given) s->c->decisions.limited = true, s->c->decisions.limit = o->limit_given - 1;
     if (o->json && (o->dump_after.n || o->stop_after)) s->dumps = json_array(), s->compile.dump = keep_dump;
-    if (!passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
+    if (!take_passes(s) || !passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native") && session_machine(s);
     s->compile.target = s->targets[0];
@@ -288,9 +298,20 @@ static bool make_temporary(struct session *s) {
     if (folder) s->folder = folder;
     return s->temporary;
 }
+/* Those of --pass that the model went through, for the manifest. */
+static void note_passes(struct session *s) {
+    VEC(struct used_pass) used = {0};
+    for (const struct pass_row *p = pipeline_of(&s->compile); p->name; p++) {
+        if (!p->custom || !p->custom->ran) continue;
+        struct used_pass u = {p->name, path_last(p->custom->file), p[-1].name, p->custom->hash};
+        PUSH(&s->c->arena, &used, u);
+    }
+    s->project.passes = used.v, s->project.npasses = used.n;
+}
 bool session_write(struct session *s, const char *path) {
     s->folder = path ? path : s->o->build_dir;
     if (!s->folder && !make_temporary(s)) return false;
+    note_passes(s);
     s->w = project_write(s->u.m, s->u.plan, &s->project, s->folder);
     return s->w != NULL;
 }

@@ -72,6 +72,12 @@ CODE(E_CUSTOM, 310, "a custom operator cannot be used",
      "or its C is not what docs/custom-operators.md says.",
      "scale.c:4:31: parameter \"s\" is struct state *: an operator takes pointers to numbers, and numbers",
      "The message shows the place; docs/custom-operators.md has an example of each kind.")
+CODE(
+    E_PASS, 311, "a custom pass cannot be used, or has failed",
+    "A shared object that was given with --pass is no pass of this compiler's interface, says that something is wrong, "
+    "or left a graph that breaks a rule.",
+    "clamp.so: it is no pass: the symbol gcc2nn_pass is missing",
+    "docs/custom-passes.md says what a pass is; --no-pass=NAME leaves it out.")
 CODE(E_SIZE, 401, "size out of range",
      "A dimension, element count or byte size is negative or exceeds what can be addressed.",
      "model.onnx: node 2 (Slice): the result would have a negative dimension (axis 1)",

@@ -199,6 +199,7 @@ void node_attrs_print(struct text *out, const struct node *n); /* "kernel_shape=
 struct graph *graph_parse(struct ctx *c, const char *text, size_t n, const char *file);
 /* Order (definitions before uses, no cycle), use lists, region closure, arity, attribute kinds. Records diagnostics. */
 bool graph_verify(struct graph *g, const char *after);
+bool graph_verify_as(struct graph *g, const char *after, enum diag_code code); /* after a pass of another's mistakes */
 /* Topological sort of each region; false and E_GRAPH on a cycle. */
 bool graph_sort(struct graph *g);
 #endif

@@ -9,7 +9,8 @@ enum { MAX_DEPTH = 64, MAX_TYPE_DEPTH = 64, MAX_RANK = 32 };
 
 struct verifier {
     struct graph *g;
-    const char *after; /* the pass that ran before, or NULL */
+    const char *after;   /* the pass that ran before, or NULL */
+    enum diag_code code; /* after: whose mistake it is */
     struct arena tmp;
     struct map place; /* value -> region where it may be used, for values met so far */
     struct map count; /* value -> struct tally of its uses met */
@@ -28,7 +29,7 @@ static void refuse(struct verifier *v, enum diag_code code, const struct node *n
     struct diags *d = &v->g->ctx->diags;
     struct text t = {0};
     va_list ap;
-    if (v->after) code = E_BROKEN;
+    if (v->after) code = v->code;
     if (v->after) text_printf(&t, "after %s: ", v->after);
     va_start(ap, fmt);
     text_vprintf(&t, fmt, ap);
@@ -275,8 +276,9 @@ static void declare_of_node(void *env, struct node *n) {
     for (int i = 0; i < n->syms.n; i++) declare(env, n->syms.v[i], n);
 }
 
-bool graph_verify(struct graph *g, const char *after) {
-    struct verifier v = {.g = g, .after = after, .ok = true};
+bool graph_verify(struct graph *g, const char *after) { return graph_verify_as(g, after, E_BROKEN); }
+bool graph_verify_as(struct graph *g, const char *after, enum diag_code code) {
+    struct verifier v = {.g = g, .after = after, .code = code, .ok = true};
     v.place.arena = v.count.arena = v.seen.arena = v.syms.arena = &v.tmp;
     for (int i = 0; i < g->syms.n; i++) declare(&v, g->syms.v[i], NULL);
     each_node(g->top, declare_of_node, &v);
