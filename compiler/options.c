@@ -347,6 +347,7 @@ WORDS(add_cut_input, surgery.inputs)
 WORDS(add_cut_output, surgery.outputs)
 WORDS(add_keep, surgery.keep)
 WORDS(add_softmax, surgery.softmax)
+WORDS(add_nms, surgery.nms)
 WORDS(add_top_k, surgery.top_k)
 WORDS(add_scale, surgery.scale)
 WORDS(add_mean, surgery.mean)
@@ -483,6 +484,11 @@ const struct option_row option_rows[] = {
      add_keep, NULL, REPEATS},
     {"softmax", 0, "[OUTPUT=]AXIS", "an output gets a softmax over this axis; -1 is the last",
      CMD_SURGEON | OPTION_OF_CALL, add_softmax, NULL, REPEATS},
+    {"nms", 0, "boxes=OUTPUT,scores=OUTPUT[,KEY=VALUE]",
+     "of boxes that overlap by more than iou (default 0.5) keep the one of the greatest score, at least score (0.25), "
+     "max "
+     "(100) of a class; format: xyxy, corners (default), or cxcywh. Where they were is the output BOXES_indices",
+     CMD_SURGEON | OPTION_OF_CALL, add_nms, NULL, REPEATS},
     {"top-k", 0, "[OUTPUT=]K",
      "an output becomes its K greatest along the last axis; where they were is the output OUTPUT_indices",
      CMD_SURGEON | OPTION_OF_CALL, add_top_k, NULL, REPEATS},

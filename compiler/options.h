@@ -73,7 +73,7 @@ struct options {
     int opset; /* of ai.onnx; 0: not given */
     struct quantize_options quantize;
     struct surgery_words {
-        word_list inputs, outputs, keep, softmax, top_k, scale, mean, layout, cast, rename;
+        word_list inputs, outputs, keep, softmax, nms, top_k, scale, mean, layout, cast, rename;
         bool fold;
     } surgery; /* as they were given */
 };

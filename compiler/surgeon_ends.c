@@ -34,7 +34,7 @@ static struct value *input_of(struct surgery *s, const char *option, const char 
     int k = place_of(s, option, "input", name, input_names(s), s->g->top->params.n);
     return k < 0 || !takes_tensors(s, option) ? NULL : s->g->top->params.v[k];
 }
-static int output_of(struct surgery *s, const char *option, const char *name) {
+int surgery_output(struct surgery *s, const char *option, const char *name) {
     return place_of(s, option, "output", name, s->g->outputs.v, s->g->outputs.n);
 }
 
@@ -45,6 +45,9 @@ static struct node *made(struct surgery *s, const char *option, struct node *bef
     n->version = OPSET_NEWEST;
     n->origin = internf(s->c->names, "--%s", option); /* what is wrong with it is wrong there */
     return n;
+}
+struct node *surgery_node(struct surgery *s, const char *option, const char *op, struct value *const *ins, int nins) {
+    return made(s, option, NULL, op, ins, nins, 1);
 }
 /* What read the parameter reads a node of it, and of `with` if there is one. */
 static struct node *behind_input(struct surgery *s, const char *option, struct value *p, const char *op,
@@ -62,7 +65,7 @@ static struct node *behind_output(struct surgery *s, const char *option, int k, 
 }
 
 /* ---- post-processing */
-static bool number_of(const char *value, int64_t lo, int64_t hi, int64_t *v) {
+bool surgery_number(const char *value, int64_t lo, int64_t hi, int64_t *v) {
     char *end;
     errno = 0;
     *v = strtoll(value, &end, 10);
@@ -71,9 +74,10 @@ static bool number_of(const char *value, int64_t lo, int64_t hi, int64_t *v) {
 static bool softmax(struct surgery *s, const char *word) {
     const char *name, *value = surgery_split(s, word, &name);
     int64_t axis;
-    int k = output_of(s, "softmax", name);
+    int k = surgery_output(s, "softmax", name);
     if (k < 0) return false;
-    if (!number_of(value, -32, 31, &axis)) return surgery_wrong(s, "softmax", "`%s` is not an axis, such as -1", value);
+    if (!surgery_number(value, -32, 31, &axis))
+        return surgery_wrong(s, "softmax", "`%s` is not an axis, such as -1", value);
     node_set_int(behind_output(s, "softmax", k, "Softmax", NULL, 1), "axis", axis);
     return true;
 }
@@ -81,9 +85,9 @@ static bool softmax(struct surgery *s, const char *word) {
 static bool top_k(struct surgery *s, const char *word) {
     const char *name, *value = surgery_split(s, word, &name);
     int64_t count;
-    int k = output_of(s, "top-k", name);
+    int k = surgery_output(s, "top-k", name);
     if (k < 0) return false;
-    if (!number_of(value, 1, INT32_MAX, &count))
+    if (!surgery_number(value, 1, INT32_MAX, &count))
         return surgery_wrong(s, "top-k", "`%s` is not a number of 1 or more", value);
     struct node *n = behind_output(s, "top-k", k, "TopK", graph_ints(s->g, &count, 1), 2);
     region_result(s->g->top, n->outs.v[1]);
@@ -173,7 +177,7 @@ static bool cast(struct surgery *s, const char *word) {
         p->type.dtype = t;
         return true;
     }
-    int k = output_of(s, "cast", name);
+    int k = surgery_output(s, "cast", name);
     if (k >= 0) node_set_int(behind_output(s, "cast", k, "Cast", NULL, 1), "to", dtype_onnx(t));
     return k >= 0;
 }
@@ -208,9 +212,9 @@ static bool scale(struct surgery *s, const char *word) { return by_numbers(s, "s
 static bool mean(struct surgery *s, const char *word) { return by_numbers(s, "mean", "Sub", word); }
 bool surgery_ends(struct surgery *s) {
     const struct surgery_words *w = s->words;
-    bool nodes = w->softmax.n || w->top_k.n || w->scale.n || w->mean.n || w->layout.n || w->cast.n;
+    bool nodes = w->softmax.n || w->nms.n || w->top_k.n || w->scale.n || w->mean.n || w->layout.n || w->cast.n;
     if (nodes && surgery_unknown(s)) return graph_infer(s->g); /* says which operator hides the types */
-    return each(s, &w->softmax, softmax) && each(s, &w->top_k, top_k) && each(s, &w->scale, scale) &&
-           each(s, &w->mean, mean) && each(s, &w->layout, channels_last) && each(s, &w->cast, cast) &&
-           (!nodes || graph_infer(s->g)) && each(s, &w->rename, rename);
+    return each(s, &w->softmax, softmax) && each(s, &w->nms, surgery_nms) && each(s, &w->top_k, top_k) &&
+           each(s, &w->scale, scale) && each(s, &w->mean, mean) && each(s, &w->layout, channels_last) &&
+           each(s, &w->cast, cast) && (!nodes || graph_infer(s->g)) && each(s, &w->rename, rename);
 }
