@@ -273,7 +273,8 @@ static bool compile_variants(struct session *s) {
 }
 bool session_compile(struct session *s) {
     struct mapped_file f = {0};
-    if (other_format_folder(&s->c->diags, s->compile.path) || !file_map(&s->c->diags, s->compile.path, &f)) return false;
+    if (other_format_folder(&s->c->diags, s->compile.path) || !file_map(&s->c->diags, s->compile.path, &f))
+        return false;
     s->project.model_hash = XXH64(f.bytes, f.size, 0);
     bool loops = ends_with(s->compile.path, ".lir"), ok = loops && parse_loops(s, &f);
     file_unmap(&f);
