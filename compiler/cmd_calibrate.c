@@ -27,7 +27,7 @@ struct calibration {
 /* ---- whether */
 /* Asked before it takes time. */
 static bool may_write(struct calibration *q) {
-    return file_may_put(&q->c->diags, q->file) && machine_file_may_replace(q->c, q->file);
+    return file_may_put(&q->c->diags, q->file, NULL) && machine_file_may_replace(q->c, q->file);
 }
 static bool runs_here(struct calibration *q) {
     const struct target *t = q->target;

@@ -79,7 +79,7 @@ static void print_profile(struct session *s, const struct bench *b) {
 }
 static bool may_trace(struct session *s) {
     if (!s->o->trace) return true;
-    if (!s->compile.target->runner) return file_may_put(&s->c->diags, s->o->trace);
+    if (!s->compile.target->runner) return file_may_put(&s->c->diags, s->o->trace, s->o->args.v[0]);
     diag(&s->c->diags, DIAG_ERROR, E_USAGE, "--trace: the emulator of target %s counts instructions and tells no times",
          s->compile.target->name);
     diag_help(&s->c->diags, "without --trace, their counts are printed for each kernel");

@@ -95,7 +95,7 @@ static const char *default_file(struct ctx *c, const char *path) {
 static bool begin(struct reporting *q, struct ctx *c) {
     q->c = c;
     q->file = q->o->out ? q->o->out : default_file(c, q->o->args.v[0]);
-    return file_may_put(&c->diags, q->file);
+    return file_may_put(&c->diags, q->file, q->o->args.v[0]) && file_may_put(&c->diags, q->file, q->o->verified);
 }
 
 /* ---- of a folder, or of a model that is compiled and, where it can be, run */

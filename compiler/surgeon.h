@@ -10,6 +10,7 @@ struct surgery {
     struct ctx *c;
     struct graph *g; /* keeps_operators is set */
     const struct surgery_words *words;
+    VEC(const char *) done; /* interned: which option for which input or output */
 };
 /* --inputs, --outputs, --keep: what lies outside goes. Nodes of operators that nobody knows may be in the graph, before
  * and after; types are inferred where there are none. false: a diagnostic. */

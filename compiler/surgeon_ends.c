@@ -3,19 +3,28 @@
 #include "compiler/surgeon.h"
 #include "ir/graph/op.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *quoted(struct surgery *s, const char *name) { return diag_quote(&s->c->arena, name); }
 
 /* ---- by name, or the only one */
+/* An option is for each input and output once; k, or -1 and a diagnostic. */
+static int once(struct surgery *s, const char *option, const char *what, const char *name, int k) {
+    const char *key = internf(s->c->names, "--%s of %s %d", option, what, k);
+    for (int j = 0; j < s->done.n; j++)
+        if (s->done.v[j] == key) return surgery_wrong(s, option, "it is given twice for %s", quoted(s, name)), -1;
+    PUSH(&s->c->arena, &s->done, key);
+    return k;
+}
 static int place_of(struct surgery *s, const char *option, const char *what, const char *name, const char *const *names,
                     int n) {
-    if (!name && n == 1) return 0;
+    if (!name && n == 1) return once(s, option, what, names[0], 0);
     if (!name)
         return surgery_wrong(s, option, "the model has %d %ss: say which, %s=...", n, what, n ? names[0] : "NAME"), -1;
     for (int k = 0; k < n; k++)
-        if (!strcmp(names[k], name)) return k;
+        if (!strcmp(names[k], name)) return once(s, option, what, name, k);
     surgery_no_name(s, option, what, name, names, n);
     return -1;
 }
@@ -102,7 +111,7 @@ static bool read_numbers(struct surgery *s, const char *option, const char *valu
     for (const char *at = value;; at++) {
         const char *end = at;
         if (*n < CHANNELS_MAX) v[*n] = text_read_f64(at, &end);
-        if (end == at || (*end && *end != ','))
+        if (end == at || (*end && *end != ',') || !isfinite(v[*n]))
             return surgery_wrong(s, option, "`%s` is not a number, nor numbers between commas", value);
         ++*n;
         if (!*end) return true;
@@ -172,7 +181,7 @@ static bool cast(struct surgery *s, const char *word) {
     for (int k = 0; k < s->g->top->params.n && !p; k++)
         if (!strcmp(s->g->top->params.v[k]->name, name)) p = s->g->top->params.v[k];
     if (p) {
-        if (!takes_tensors(s, "cast")) return false;
+        if (once(s, "cast", "input", name, p->index) < 0 || !takes_tensors(s, "cast")) return false;
         node_set_int(behind_input(s, "cast", p, "Cast", NULL), "to", dtype_onnx(p->type.dtype));
         p->type.dtype = t;
         return true;

@@ -99,9 +99,15 @@ static bool folder_of(const char *path, char folder[PATH_MAX]) {
     errno = ENAMETOOLONG;
     return snprintf(folder, PATH_MAX, "%.*s", n ? (int)n : 1, n ? path : ".") < PATH_MAX && n < PATH_MAX;
 }
-bool file_may_put(struct diags *d, const char *path) {
+bool file_may_put(struct diags *d, const char *path, const char *read) {
     char folder[PATH_MAX];
-    struct stat st;
+    struct stat st, other;
+    if (read && stat(read, &other) == 0 && stat(path, &st) == 0 && st.st_dev == other.st_dev &&
+        st.st_ino == other.st_ino) {
+        diag(d, DIAG_ERROR, E_WRITE, "%s is read by this command: it is left as it is", diag_quote(d->arena, path));
+        diag_help(d, "name another file for what is written");
+        return false;
+    }
     bool ok = folder_of(path, folder) && access(folder, W_OK | X_OK) == 0;
     if (ok && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) ok = false, errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
     if (!ok) diag(d, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(d->arena, path), strerror(errno));
@@ -111,7 +117,7 @@ bool file_put(struct diags *d, const char *path, const void *bytes, size_t n) {
     char folder[PATH_MAX];
     struct file_set files;
     const char *slash = strrchr(path, '/');
-    if (!file_may_put(d, path) || !folder_of(path, folder) || !file_set_begin(&files, d, folder)) return false;
+    if (!file_may_put(d, path, NULL) || !folder_of(path, folder) || !file_set_begin(&files, d, folder)) return false;
     if (file_set_add(&files, slash ? slash + 1 : path, bytes, n)) return file_set_commit(&files);
     file_set_abandon(&files);
     return false;

@@ -36,7 +36,7 @@ bool file_set_add(struct file_set *s, const char *name, const void *bytes, size_
 bool file_set_commit(struct file_set *s);
 void file_set_abandon(struct file_set *s);
 /* The same for one file of any path, in a folder that there is. Can it be written? Asked before what is to be in it
- * takes time. */
-bool file_may_put(struct diags *d, const char *path);
+ * takes time. It is not over `read` (NULL: nothing), a file that the command reads. */
+bool file_may_put(struct diags *d, const char *path, const char *read);
 bool file_put(struct diags *d, const char *path, const void *bytes, size_t n);
 #endif
