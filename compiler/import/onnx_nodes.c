@@ -86,19 +86,20 @@ void onnx_functions(struct importer *m) {
 }
 
 /* ---- round 1: names */
+/* t NULL: it cannot be read, which was said. The name is there, so that it is not said again of all that read it. */
+static void initializer(struct importer *m, struct scope *s, const char *name, const struct tensor *t) {
+    onnx_declare(m, s, name, t ? graph_const(m->g, name, t) : ABSENT);
+}
 static void initializers(struct importer *m, struct scope *s, const Onnx__GraphProto *p) {
     for (size_t i = 0; i < p->n_initializer && !m->stopped; i++) {
         const char *name = intern(m->c->names, onnx_text(p->initializer[i]->name));
         if ((m->o.keep_inputs || s->outer) && map_get(&s->names, PKEY(name)))
             continue; /* a default that the caller's value replaces */
-        const struct tensor *t = onnx_tensor(m, p->initializer[i]);
-        if (t) onnx_declare(m, s, name, graph_const(m->g, name, t));
+        initializer(m, s, name, onnx_tensor(m, p->initializer[i]));
     }
     for (size_t i = 0; i < p->n_sparse_initializer && !m->stopped; i++) {
         const Onnx__SparseTensorProto *q = p->sparse_initializer[i];
-        const char *name = q->values ? onnx_text(q->values->name) : "";
-        const struct tensor *t = onnx_sparse(m, q);
-        if (t) onnx_declare(m, s, name, graph_const(m->g, name, t));
+        initializer(m, s, q->values ? onnx_text(q->values->name) : "", onnx_sparse(m, q));
     }
 }
 
