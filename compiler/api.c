@@ -60,6 +60,9 @@ void gcc2nn_free(gcc2nn *g) {
     free(g);
 }
 int gcc2nn_end(gcc2nn *g) {
+    struct diags *d = &g->session.c->diags;
+    if (d->n && g->options.targets) /* of a bundle, of which others say the same or not */
+        diag(d, DIAG_NOTE, d->v[d->n - 1].code, "the target was %s", g->options.target);
     int status = session_report(&g->session);
     gcc2nn_free(g);
     return status;

@@ -63,8 +63,8 @@ static bool same_thing(const struct baseline *b, const struct bench *bench) {
         if (json_equal(value, other)) continue;
         char *now = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT),
              *before = other ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, b->path, NULL, "the baseline is of another %s: %s, and this is %s",
-                key, diag_quote(&s->c->arena, before ? before : "none"), diag_quote(&s->c->arena, now ? now : ""));
+        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, b->path, NULL, "%s of the baseline is %s, and %s here", key,
+                before ? before : "not there", now ? now : "");
         diag_help(&s->c->diags, "measure it with the options of this run: `gcc2nn bench MODEL --json >FILE`");
         free(now), free(before);
         same = false;

@@ -10,7 +10,7 @@ struct bench {
     uint64_t *instructions; /* under an emulator, whose times mean nothing, the fewest first; NULL: on this machine */
     struct code_size size;
     const int64_t *dims;        /* of the symbols */
-    struct tensor **outputs;    /* of the last run */
+    struct tensor **inputs, **outputs; /* those of the last run */
     char checksum[17];          /* of their bytes */
     struct kernel_rows kernels; /* with --per-kernel */
 };
@@ -20,7 +20,7 @@ bool bench_run(struct bench *b, struct session *s);
 bool bench_compiled(struct bench *b, struct session *s);
 /* What a run, and the program, take. */
 struct budget bench_taken(const struct bench *b);
-/* What was measured: `model`, `target`, `threads`, `dims`. */
+/* What was measured: `model`, `target`, `threads`, `dims`, `input_dims`. */
 json_t *bench_identity(const struct bench *b);
 json_t *bench_json(const struct bench *b); /* what --json prints; with --per-kernel the kernels, too */
 void bench_print(const struct bench *b);   /* the same, for people */

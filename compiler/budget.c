@@ -258,8 +258,9 @@ bool budget_fits_target(struct session *s) {
     const struct target *t = s->compile.target;
     enum budget_item wrong = t->runner ? BUDGET_LATENCY : BUDGET_INSTRUCTIONS;
     if (!limits->has[wrong]) return true;
-    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--budget: there is no %s on target %s, %s",
-            budget_names[wrong], t->name, t->runner ? "which runs in an emulator" : "which runs on this machine");
+    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--budget: %s not known of target %s, %s",
+            t->runner ? "latency is" : "instructions are", t->name,
+            t->runner ? "which runs in an emulator" : "which runs on this machine");
     diag_help(&s->c->diags, "%s",
               t->runner ? "instructions=N limits what the emulator counts"
                         : "latency=TIME limits the median time of a run");

@@ -46,7 +46,9 @@ static bool read_targets(struct bundle *b) {
     const char *list = "it takes names of `gcc2nn list-targets`, separated by commas";
     for (const char *at = o->targets; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         const char *name = format(b->c, "%.*s", (int)strcspn(at, ","), at);
-        if (!is_file_name(name)) return refuse(b, E_USAGE, list, "--targets: a name is missing");
+        if (!*name) return refuse(b, E_USAGE, list, "--targets: a name is missing");
+        if (!is_file_name(name)) /* it names a folder, too */
+            return refuse(b, E_USAGE, list, "there is no target %s", diag_quote(&b->c->arena, name));
         for (int k = 0; k < b->targets.n; k++)
             if (!strcmp(b->targets.v[k], name)) return refuse(b, E_USAGE, list, "--targets: %s is given twice", name);
         if (!strchr(name, '+') && !target_named(b->c, name)) return false;

@@ -20,10 +20,20 @@ static json_t *dims_json(const struct bench *b) {
         json_object_set_new(o, json_key(&b->s->c->arena, p->syms.v[y]->name), json_integer(b->dims[y]));
     return o;
 }
+/* Sizes that are given before compiling are no symbols of the program: what was run is seen by its inputs. */
+static json_t *input_dims_json(const struct bench *b) {
+    json_t *all = json_array();
+    for (int k = 0; k < b->s->w->program->ins.n; k++) {
+        json_t *dims = json_array();
+        for (int d = 0; d < b->inputs[k]->rank; d++) json_array_append_new(dims, json_integer(b->inputs[k]->dims[d]));
+        json_array_append_new(all, dims);
+    }
+    return all;
+}
 json_t *bench_identity(const struct bench *b) {
     const struct program *p = b->s->w->program;
-    return json_pack("{s:s, s:s, s:i, s:o}", "model", p->name, "target", program_targets(p), "threads",
-                     p->threads ? p->o->threads : 1, "dims", dims_json(b));
+    return json_pack("{s:s, s:s, s:i, s:o, s:o}", "model", p->name, "target", program_targets(p), "threads",
+                     p->threads ? p->o->threads : 1, "dims", dims_json(b), "input_dims", input_dims_json(b));
 }
 double bench_median(const struct bench *b) {
     return b->instructions ? (double)b->instructions[b->runs / 2] : b->times[b->runs / 2];
@@ -44,7 +54,8 @@ static struct budget best_taken(const struct bench *b) {
 }
 static double least_ms(const struct bench *b) { return b->times[0] / 1e6; }
 static double median_ms(const struct bench *b) { return b->times[b->runs / 2] / 1e6; }
-static double p99_ms(const struct bench *b) { return b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6; }
+/* The least time that 99 of 100 runs do not exceed. */
+static double p99_ms(const struct bench *b) { return b->times[((int64_t)b->runs * 99 + 99) / 100 - 1] / 1e6; }
 json_t *bench_json(const struct bench *b) {
     const struct program *p = b->s->w->program;
     struct budget taken = bench_taken(b);
@@ -97,7 +108,7 @@ static void add_checksum(struct bench *b) {
 }
 static bool measure(struct bench *b, const char *exe) {
     struct session *s = b->s;
-    struct tensor **inputs = session_inputs(s);
+    b->inputs = session_inputs(s);
     b->outputs = NEWN(&s->c->arena, struct tensor *, s->w->program->outs.n + 1);
     b->times = NEWN(&s->c->arena, double, b->runs);
     if (s->compile.target->runner) b->instructions = NEWN(&s->c->arena, uint64_t, b->runs);
@@ -107,10 +118,10 @@ static bool measure(struct bench *b, const char *exe) {
                         .seconds = s->o->seconds,
                         .instructions = b->instructions,
                         .functions = s->o->per_kernel ? PER_KERNEL_FUNCTIONS : NULL};
-    if (!inputs) return false;
+    if (!b->inputs) return false;
     h.symbols = session_symbols(s);
-    b->dims = session_dims(s, inputs);
-    if (!harness_run(&h, inputs, b->outputs, b->runs, b->warmup, b->times)) {
+    b->dims = session_dims(s, b->inputs);
+    if (!harness_run(&h, b->inputs, b->outputs, b->runs, b->warmup, b->times)) {
         session_blame_inputs(s);
         return false;
     }
