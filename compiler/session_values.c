@@ -215,10 +215,11 @@ static bool first_state(struct session *s, const struct holder *p, struct tensor
 static bool without_file(struct session *s, int k, const struct holder *p, const char *archive, struct tensor **to) {
     const char *name = diag_quote(&s->c->arena, p->name);
     if (first_state(s, p, to)) return true;
-    if (archive)
+    if (archive) {
         diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s has no array %s, and none that is called input_%d",
              diag_quote(&s->c->arena, archive), name, k);
-    else if (s->o->data)
+        diag_help(&s->c->diags, "numpy.savez(FILE, **{name: array, ...}) writes arrays with their names");
+    } else if (s->o->data)
         diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
              name);
     else if (s->o->inputs.n) diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s", name);

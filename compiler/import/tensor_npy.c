@@ -130,6 +130,29 @@ static enum dtype pick_type(const struct npy *h, enum dtype want) {
     return codes && has_no_own && want != STR && h->size == dtype_bytes(want) ? want : NONE;
 }
 
+/* The words of NumPy for type t: "<f4"; NULL: it has none. */
+static const char *numpy_words(struct arena *a, enum dtype t) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].type == t)
+            return arena_printf(a, "%c%c%d", kinds[i].size > 1 ? '<' : '|', kinds[i].kind, kinds[i].size);
+    return NULL;
+}
+static bool refuse_type(struct diags *d, const struct npy *h, enum dtype want) {
+    bool known = type_by_descr(h) != NONE || h->kind == 'S' || h->kind == 'U';
+    const char *words = numpy_words(d->arena, want != NONE ? want : type_by_descr(h)),
+               *needed = want != NONE ? arena_printf(d->arena, ", and %s is needed", dtype_name(want))
+                         : known      ? ", which are not little endian"
+                                      : ", which are not read";
+    diag(d, DIAG_ERROR, E_FILE, ".npy: its elements are of type %c%c%lld%s", h->order, h->kind, (long long)h->size,
+         needed);
+    if (words) diag_help(d, "convert it: numpy.save(FILE, array.astype(\"%s\"))", words);
+    else
+        diag_help(d, "%s", want == STR ? "strings are of NumPy's kinds S and U"
+                                       : "floats of 16 and 8 bits that NumPy has not, and elements below a byte, are "
+                                         "saved as their codes: \"<u2\" or \"|u1\"");
+    return false;
+}
+
 /* The offset in Fortran order of the element that comes next in C order, by counting through the shape. */
 struct fortran {
     int64_t index[32], offset;
@@ -224,7 +247,10 @@ static bool read_header(struct diags *d, const uint8_t *data, size_t size, struc
     if (n > size - *at) return refuse(d, "the file ends within its header");
     struct cursor c = {(const char *)data + *at, (const char *)data + *at + n};
     *at += n;
-    return parse_header(&c, h) || refuse(d, "the header cannot be understood");
+    if (parse_header(&c, h)) return true;
+    refuse(d, "its header is not that of an array of numbers, truth values or strings");
+    diag_help(d, "numpy.save(FILE, array) writes one; arrays of objects and of records are not read");
+    return false;
 }
 
 struct tensor *tensor_from_npy(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum dtype want) {
@@ -233,10 +259,9 @@ struct tensor *tensor_from_npy(struct diags *d, struct arena *a, const uint8_t *
     if (!read_header(d, data, size, &h, &at)) return NULL;
     bool string = h.kind == 'S' || h.kind == 'U';
     enum dtype type = string ? (want == NONE || want == STR ? STR : NONE) : pick_type(&h, want);
-    if (type == NONE) return refuse(d, "its element type is not the one needed here, or none that can be read"), NULL;
     bool one_byte = h.size == 1 && h.kind != 'U';
-    if (h.order != '<' && !(h.order == '|' && (one_byte || h.kind == 'S' || h.kind == 'V')) && h.order != '=')
-        return refuse(d, "not little endian"), NULL;
+    bool order = h.order == '<' || h.order == '=' || (h.order == '|' && (one_byte || h.kind == 'S' || h.kind == 'V'));
+    if (type == NONE || !order) return refuse_type(d, &h, want), NULL;
     int64_t width = h.size, count = 1, bytes = 0;
     bool empty = false, fits = h.kind != 'U' || mul_ok(width, 4, &width);
     for (int i = 0; i < h.rank; i++) {
