@@ -27,6 +27,10 @@ static bool hash_file(struct ctx *c, const char *file, uint64_t *hash) {
 bool custom_pass_load(struct ctx *c, const char *file, struct custom_pass *out) {
     *out = (struct custom_pass){.file = file};
     if (!hash_file(c, file, &out->hash)) return false;
+#ifdef STATIC_PROGRAM
+    diag_at(&c->diags, DIAG_ERROR, E_ENV, file, NULL, "this gcc2nn is a static program, which loads no passes");
+    return false;
+#endif
     /* without a slash it would be looked for among the system's libraries */
     void *library = dlopen(strchr(file, '/') ? file : format(c, "./%s", file), RTLD_NOW | RTLD_LOCAL);
     if (!library) {

@@ -16,6 +16,11 @@
 #ifndef HAVE_PICTURES
 #define HAVE_PICTURES 0
 #endif
+#ifdef STATIC_PROGRAM
+#define CAN_LOAD 0
+#else
+#define CAN_LOAD 1
+#endif
 #ifndef HAVE_TOMLPLUSPLUS
 #define HAVE_TOMLPLUSPLUS 0
 #endif
@@ -26,6 +31,7 @@ static const struct feature {
 } features[] = {
     {"tflite", "TensorFlow Lite models", "flatbuffers", HAVE_FLATBUFFERS},
     {"operators", "operators from C, C++ and CUDA sources", "libclang", HAVE_LIBCLANG},
+    {"passes", "passes from shared objects", "dlopen", CAN_LOAD},
     {"toml", "settings in a gcc2nn.toml", "toml++", HAVE_TOMLPLUSPLUS},
     {"npz", "values from .npz archives", "libzip", HAVE_LIBZIP},
     {"pictures", "values from pictures", "libpng and libjpeg-turbo", HAVE_PICTURES},
