@@ -1,7 +1,8 @@
 /* `gcc2nn verify MODEL`: is the compiled model right? Its outputs are compared with those of a referee (referee.h):
  * the one that --against names, else the stored reference where --data has one and the one that knows the model's
  * format for the rest. What no referee could be asked about is an error. --each-node compares the results of all nodes,
- * in order, and tells the first that departs. */
+ * in order, and tells the first that departs; when none does, what the kernels of the program as it is usually
+ * compiled leave in memory. */
 #include "compiler/dataset.h"
 #include "compiler/verification.h"
 #include "ir/loop/target.h"
@@ -39,11 +40,8 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
     if (several) v.target = s->targets[k]->name;
     verification_ask(&v);
 }
-static void verify(struct session *s, const struct harness *h, struct tensor **inputs) {
-    json_t *list = json_array();
+static void verify(struct session *s, const struct harness *h, struct tensor **inputs, json_t *list) {
     for (int k = 0; k < s->ntargets && !s->c->diags.errors; k++) verify_variant(s, *h, inputs, k, list);
-    if (s->o->json) session_json(s, json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", list));
-    json_decref(list);
 }
 static bool can_verify(struct session *s) {
     const struct options *o = s->o;
@@ -55,16 +53,44 @@ static bool can_verify(struct session *s) {
     if (no) diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", no);
     return !no;
 }
+/* Compiles, builds and runs the model of s, which is open, and compares. false: diagnostics, perhaps of what departs.
+ */
+static bool verify_once(struct session *s, bool (*compile)(struct session *s), json_t *list) {
+    const struct options *o = s->o;
+    struct diags said = s->c->diags;
+    if (!compile(s) || !session_write(s, NULL)) return false;
+    if (s->kernels) s->c->diags = said; /* the model's warnings are those of its nodes */
+    const char *exe = session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
+    struct tensor **inputs = exe && !o->dataset ? session_inputs(s) : NULL;
+    struct harness h = {
+        .c = s->c, .w = s->w, .exe = exe, .seconds = o->seconds, .symbols = exe ? session_symbols(s) : NULL};
+    if (inputs) verify(s, &h, inputs, list);
+    if (exe && o->dataset) dataset_verify(s, &h);
+    return !s->c->diags.errors;
+}
+static void tell_json(struct session *s, json_t *outputs, json_t *kernels) {
+    json_t *root = json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", outputs);
+    if (kernels) json_object_set(root, "kernels", kernels);
+    session_json(s, root);
+}
+/* Nodes that are right alone may be wrong as the program computes them: by a pass, together, or by their schedule. */
+static int verify_kernels(const struct options *o, json_t *outputs) {
+    struct session s;
+    json_t *kernels = json_array();
+    if (session_open(&s, o)) verify_once(&s, session_compile_each_kernel, kernels);
+    if (o->json && s.w) tell_json(&s, outputs, kernels);
+    json_decref(kernels);
+    return session_close(&s);
+}
 int cmd_verify(const struct options *o) {
     struct session s;
-    if (session_open(&s, o) && can_verify(&s) && (o->each_node ? session_compile_each_node(&s) : session_compile(&s)) &&
-        session_write(&s, NULL)) {
-        const char *exe = session_build(&s, arena_printf(&s.c->arena, "%s_main", s.w->name));
-        struct tensor **inputs = exe && !o->dataset ? session_inputs(&s) : NULL;
-        struct harness h = {
-            .c = s.c, .w = s.w, .exe = exe, .seconds = o->seconds, .symbols = exe ? session_symbols(&s) : NULL};
-        if (inputs) verify(&s, &h, inputs);
-        if (exe && o->dataset) dataset_verify(&s, &h);
-    }
-    return session_close(&s);
+    json_t *outputs = json_array();
+    bool right = session_open(&s, o) && can_verify(&s) &&
+                 verify_once(&s, o->each_node ? session_compile_each_node : session_compile, outputs);
+    bool kernels = right && o->each_node && s.u.g;
+    if (o->json && !kernels && !o->dataset && json_array_size(outputs)) tell_json(&s, outputs, NULL);
+    int status = session_close(&s);
+    if (kernels) status = verify_kernels(o, outputs);
+    json_decref(outputs);
+    return status;
 }

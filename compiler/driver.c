@@ -121,6 +121,7 @@ bool read_lower_options(struct compilation *u, struct lower_options *lo) {
 }
 static bool lower_pass(struct compilation *u) {
     struct lower_options lo;
+    if (u->o->before_lower && !u->o->before_lower(u->o->env, u)) return false;
     if (!read_lower_options(u, &lo)) return false;
     struct {
         const char *name;

@@ -14,6 +14,7 @@
 #include "lower/passes/passes.h"
 
 struct pass_row;
+struct compilation;
 struct compile_options {
     const char *path;                /* .onnx, .gir or .lir */
     const struct pass_row *pipeline; /* NULL: pass_rows */
@@ -43,6 +44,8 @@ struct compile_options {
     bool time_passes;
     /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
     bool (*sizes)(void *env, const struct sym *const *v, int n);
+    /* In front of lowering: may add results to the graph as the passes left it. NULL: go on. */
+    bool (*before_lower)(void *env, struct compilation *u);
     /* What --dump-after shows; NULL: to standard output. */
     void (*dump)(void *env, const char *pass, const char *text);
     void *env;

@@ -560,7 +560,8 @@ const struct option_row option_rows[] = {
      parse_atol, NULL, ONCE},
     {"steps", 0, "N", "how many quantization steps quantized values may be off (default 1), and integers of any model",
      CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, parse_steps, NULL, ONCE},
-    {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
+    {"each-node", 0, NULL,
+     "compare the result of every node, alone, then of every kernel, and name the first that differs", CMD_VERIFY,
      set_each_node, NULL, ONCE},
     {"dataset", 0, "DIR",
      "run the samples there, each a folder as --data takes it, with what --metric wants beside, instead of comparing "

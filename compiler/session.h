@@ -15,14 +15,15 @@ struct session {
     struct compilation u;
     struct project_options project;
     struct project *w;
-    const char *folder;            /* of the build */
-    bool temporary;                /* removed in the end */
-    int noted;                     /* of the temporary folder, for cleanup_drop */
-    int64_t fuel;                  /* statements that session_interpret executes at most; 0: no limit */
-    int own_outputs;               /* with the result of every node as an output: how many come before these */
-    VEC(const char *) written;     /* the file of each output */
-    VEC(struct mapped_file) files; /* stay mapped as long as the session */
-    json_t *dumps;                 /* with --json: what --dump-after shows */
+    const char *folder;                         /* of the build */
+    bool temporary;                             /* removed in the end */
+    int noted;                                  /* of the temporary folder, for cleanup_drop */
+    int64_t fuel;                               /* statements that session_interpret executes at most; 0: no limit */
+    int own_outputs;                            /* with results of nodes as outputs: how many come before these */
+    bool kernels;                               /* these are of nodes as the kernels compute them, not each alone */
+    VEC(const char *) written;                  /* the file of each output */
+    VEC(struct mapped_file) files;              /* stay mapped as long as the session */
+    json_t *dumps;                              /* with --json: what --dump-after shows */
     const struct target *targets[VARIANTS_MAX]; /* of --target, the first is compile.target's */
     int ntargets;
     bool made_up;                          /* at least one input's values */
@@ -60,6 +61,8 @@ bool session_plan(struct session *s);
 bool session_lower(struct session *s);
 /* The same with the result of every node as an output: unfused, in the order of nodes (session_nodes.c). */
 bool session_compile_each_node(struct session *s);
+/* As the model is compiled otherwise, with what its kernels leave in memory as further outputs. */
+bool session_compile_each_kernel(struct session *s);
 /* The folder: at `path`, or when NULL at --build-dir or a temporary place. */
 bool session_write(struct session *s, const char *path);
 /* Path of the executable of a program of the folder; NULL: diagnostics. */

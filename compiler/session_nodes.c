@@ -1,14 +1,20 @@
-/* Every node's result as an output of the model: for finding the node that is wrong. See session.h. */
+/* Results of nodes as outputs of the model, for finding the one that is wrong: each node's, computed alone, or what the
+ * kernels of the program leave in memory. See session.h. */
 #include "compiler/session.h"
+#include "lower/group.h"
 
+static bool can_be_output(const struct value *v) {
+    return v && v->type.kind == TY_TENSOR && v->type.rank >= 0 && !value_is_result(v);
+}
+static void add_output(struct graph *g, struct value *v, const char *name) {
+    region_result(g->top, v);
+    PUSH(&g->ctx->arena, &g->outputs, name);
+}
 static void expose(struct graph *g) {
-    struct region *top = g->top;
-    for (struct node *n = top->first; n; n = n->next)
+    for (struct node *n = g->top->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value *v = n->outs.v[k];
-            if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0 || value_is_result(v)) continue;
-            region_result(top, v);
-            PUSH(&g->ctx->arena, &g->outputs, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
+            if (can_be_output(v)) add_output(g, v, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
         }
 }
 bool session_compile_each_node(struct session *s) {
@@ -17,4 +23,48 @@ bool session_compile_each_node(struct session *s) {
     s->own_outputs = s->u.g->top->results.n;
     expose(s->u.g);
     return session_lower(s);
+}
+
+/* ---- kernels */
+static const char *origins_of(struct graph *g, const struct group *gr) {
+    const char *all = NULL;
+    for (int k = 0; k < gr->nodes.n; k++) {
+        const char *own = gr->nodes.v[k]->origin;
+        if (own && *own) all = all ? internf(g->ctx->names, "%s\n%s", all, own) : own;
+    }
+    return all;
+}
+/* A copy is what becomes an output: the kernel itself leaves its result where, and laid out as, it does without. */
+static void expose_result(struct graph *g, const struct group *gr, struct value *v) {
+    struct value *ins[] = {v, graph_ints(g, NULL, 0)};
+    struct node *copy = node_new(g->top, v->def->next, "", "Unsqueeze", ins, 2, 1); /* by no axes */
+    copy->origin = origins_of(g, gr);
+    copy->outs.v[0]->type = v->type, copy->outs.v[0]->name = v->name;
+    add_output(g, copy->outs.v[0], v->name);
+}
+/* Only what the model has a name for can be compared; a value keeps its name as long as it is the same
+ * (docs/graph-ir.md). */
+static bool expose_groups(void *env, struct compilation *u) {
+    struct session *s = env;
+    struct graph *g = u->g;
+    struct lower_options lo;
+    if (!read_lower_options(u, &lo)) return false;
+    struct decisions before = u->c->decisions; /* lowering makes them again */
+    struct groups *gs =
+        group_region(probes_new(g), g->top, lo.target->machine, !lo.no_fuse, (struct node_names){lo.alone, lo.nalone});
+    u->c->decisions = before;
+    s->own_outputs = g->top->results.n;
+    for (int k = 0; k < gs->list.n; k++) {
+        const struct group *gr = gs->list.v[k];
+        const struct node *last = gr->nodes.v[gr->nodes.n - 1];
+        for (int j = 0; j < last->outs.n; j++)
+            if (can_be_output(last->outs.v[j]) && *last->outs.v[j]->name) expose_result(g, gr, last->outs.v[j]);
+    }
+    return true;
+}
+bool session_compile_each_kernel(struct session *s) {
+    s->kernels = true;
+    s->compile.no_fuse = s->o->no_fuse;
+    s->compile.before_lower = expose_groups;
+    return session_compile(s);
 }

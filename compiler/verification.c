@@ -87,9 +87,25 @@ static void compare_output(struct verification *v, int k, const struct referee *
     text_free(&why);
     text_free(&steps);
 }
-static const char *node_of(const struct verification *v, int k) {
+/* The nodes that result k is of, a line each; NULL: none. */
+static const char *nodes_of(const struct verification *v, int k) {
     const struct value *r = v->s->u.g->top->results.v[k];
-    return r->def ? r->def->origin : NULL;
+    return r->def && *r->def->origin ? r->def->origin : NULL;
+}
+static void tell_first(struct verification *v, const struct referee *with, int k, const char *why) {
+    struct ctx *c = v->s->c;
+    const char *nodes = nodes_of(v, k);
+    size_t own = nodes ? strcspn(nodes, "\n") : 0;
+    const char *others = "";
+    for (const char *s = nodes ? nodes + own : ""; *s; s += strcspn(s, "\n"))
+        others =
+            format(c, "%s%s%.*s", others, *others ? ", " : ", in one kernel with ", (int)strcspn(s + 1, "\n"), s + 1),
+        s++;
+    diag_node(&c->diags, DIAG_ERROR, E_OUTPUT, nodes ? format(c, "%.*s", (int)own, nodes) : NULL,
+              "%s is the first result of a %s that differs from %s%s%s: %s", output_name(v, k),
+              v->s->kernels ? "kernel" : "node", with->possessive, others,
+              v->s->kernels ? "; each node alone is right" : "", why);
+    if (v->s->kernels) diag_help(&c->diags, "`gcc2nn bisect` finds the decision or pass that makes it so");
 }
 static struct tensor *output_of(const struct verification *v, struct arena *a, int k) {
     return v->outputs ? v->outputs[k] : harness_output(v->q.h, a, k);
@@ -106,10 +122,7 @@ static void compare_node(struct verification *v, const struct referee *with, int
     struct tensor *want = with->value(&v->q, &a, k), *got = want ? output_of(v, &a, k) : NULL;
     bool first = got && sum->same == sum->all++;
     if (got && compare(v, k, with, got, want, &found, &why)) sum->same++;
-    else if (first)
-        diag_node(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, node_of(v, k),
-                  "%s is the first result of a node that differs from %s: %s", output_name(v, k), with->possessive,
-                  why.s ? why.s : "");
+    else if (first) tell_first(v, with, k, why.s ? why.s : "");
     sum->worst = fmax(sum->worst, found.relative);
     text_free(&why);
     arena_free(&a);
@@ -121,7 +134,7 @@ static void compare_nodes(struct verification *v, const struct referee *with) {
     for (int j = 0; j < n; j++) compare_node(v, with, (j + v->s->own_outputs) % n, &sum);
     if (!sum.all) diag(&v->s->c->diags, DIAG_ERROR, E_ENV, "%s has no value for any result of a node", with->name);
     if (v->s->o->json || !sum.all) return;
-    printf("%d of %d results of nodes: as %s, ", sum.same, sum.all, with->possessive);
+    printf("%d of %d results of %s: as %s, ", sum.same, sum.all, v->s->kernels ? "kernels" : "nodes", with->possessive);
     if (is_exact(v, with)) printf("bit for bit");
     else printf("error at most %.3g of the greatest magnitude", sum.worst);
     if (sum.all < n) printf("; it has no value for %d more", n - sum.all);

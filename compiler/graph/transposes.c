@@ -191,7 +191,7 @@ static bool move(struct mover *m, struct node *n) {
         return false;
     }
     for (int k = 0; k < n->outs.n; k++) {
-        by->outs.v[k]->name = n->outs.v[k]->name;
+        back[k]->name = n->outs.v[k]->name; /* the other one is not what the model calls so */
         value_replace(n->outs.v[k], back[k]);
     }
     trace_because(m->g, NULL, "it is computed in another order of axes");
