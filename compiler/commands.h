@@ -21,6 +21,7 @@ int cmd_report(const struct options *o);
 int cmd_inspect(const struct options *o);
 int cmd_opt(const struct options *o);
 int cmd_surgeon(const struct options *o);
+int cmd_prune(const struct options *o);
 int cmd_explain(const struct options *o);
 int cmd_list_ops(const struct options *o);
 int cmd_list_targets(const struct options *o);

@@ -264,6 +264,9 @@ static bool parse_rtol(struct options *o, const char *value, struct text *proble
     o->rtol_given = true;
     return parse_error(value, &o->rtol, problem);
 }
+static bool parse_threshold(struct options *o, const char *value, struct text *problem) {
+    return parse_error(value, &o->prune.threshold, problem);
+}
 static bool parse_regression(struct options *o, const char *value, struct text *problem) {
     o->regression_given = parse_error(value, &o->max_regression, problem);
     return o->regression_given;
@@ -355,6 +358,8 @@ WORDS(add_layout, surgery.layout)
 WORDS(add_cast, surgery.cast)
 WORDS(add_rename, surgery.rename)
 FLAG(set_fold, surgery.fold)
+FLAG(set_prune_report, prune.report)
+FLAG(set_structured, prune.structured)
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
@@ -470,11 +475,24 @@ const struct option_row option_rows[] = {
     {"opset", 0, "N",
      "of the ONNX model that is written (default: the model's own, or the oldest above it that has all of its "
      "operators)",
-     CMD_COMPILE | CMD_SURGEON, parse_opset, NULL, ONCE},
+     CMD_COMPILE | CMD_SURGEON | CMD_PRUNE, parse_opset, NULL, ONCE},
     {"external-data", 0, NULL,
      "write the weights of an ONNX model beside it, in FILE.data (default: only where it would have 2 GiB or more)",
-     CMD_COMPILE | CMD_SURGEON, set_external_data, NULL, ONCE},
-    {"out", 'o', "FILE", "the ONNX model that is written", CMD_SURGEON | OPTION_OF_CALL, set_out, NULL, ONCE},
+     CMD_COMPILE | CMD_SURGEON | CMD_PRUNE, set_external_data, NULL, ONCE},
+    {"out", 'o', "FILE", "the ONNX model that is written", CMD_SURGEON | CMD_PRUNE | OPTION_OF_CALL, set_out, NULL,
+     ONCE},
+    {"report", 0, NULL, "how many of each tensor of weights are zero, or near it, and how they lie",
+     CMD_PRUNE | OPTION_OF_CALL, set_prune_report, NULL, ONCE},
+    {"structured", 0, NULL,
+     "write the model without channels that are the same whatever the input, or that nobody reads: filters of zeros, "
+     "and "
+     "what lies between them and their readers",
+     CMD_PRUNE | OPTION_OF_CALL, set_structured, NULL, ONCE},
+    {"threshold", 0, "X",
+     "of --structured: filters of a smaller Euclidean norm become zero first, which changes results; of --report: what "
+     "is "
+     "near zero (default: a thousandth of each tensor's greatest magnitude)",
+     CMD_PRUNE | OPTION_OF_CALL, parse_threshold, NULL, ONCE},
     {"inputs", 0, "NAME,...",
      "the model begins at these values: what only they need goes, and there are no other inputs",
      CMD_SURGEON | OPTION_OF_CALL, add_cut_input, NULL, REPEATS},

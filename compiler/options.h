@@ -72,6 +72,10 @@ struct options {
     bool regression_given;
     int opset; /* of ai.onnx; 0: not given */
     struct quantize_options quantize;
+    struct {
+        bool report, structured;
+        double threshold; /* 0: not given */
+    } prune;
     struct surgery_words {
         word_list inputs, outputs, keep, softmax, nms, top_k, scale, mean, layout, cast, rename;
         bool fold;
@@ -109,9 +113,10 @@ enum { /* bits of commands, for the table of options */
        CMD_PROFILE = 1 << 18,
        CMD_DIFF = 1 << 19,
        CMD_ORT_OPS = 1 << 20,
+       CMD_PRUNE = 1 << 21,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_TUNE | CMD_BISECT | CMD_DOCTOR | CMD_REPORT | CMD_PROFILE |
                      CMD_DIFF, /* those that build and run */
-       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE | CMD_SURGEON,
+       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_PROGRAM | CMD_EXPLAIN | CMD_QUANTIZE | CMD_SURGEON | CMD_PRUNE,
        CMD_SETTINGS = CMD_MODEL | CMD_CALIBRATE | CMD_CONFIG, /* those that gcc2nn.toml is for */
        OPTION_OF_CALL = 1 << 30,                              /* an option that it cannot set */
        CMD_ALL = 0x7fffffff,

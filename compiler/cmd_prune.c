@@ -1,0 +1,165 @@
+/* `gcc2nn prune MODEL`: --report counts zeros among the weights; --structured writes a model without the channels that
+ * say nothing. Between import and export; what is counted and what goes stands in compiler/prune/. */
+#include "compiler/emit_onnx.h"
+#include "compiler/graph/passes.h"
+#include "compiler/import/tflite.h"
+#include "compiler/prune/channels.h"
+#include "compiler/prune/sparsity.h"
+#include <math.h>
+#include <string.h>
+
+static double percent(int64_t part, int64_t all) { return all ? 100.0 * (double)part / (double)all : 0; }
+
+/* ---- --report */
+static const char *part(struct ctx *c, int64_t n, int64_t all) {
+    return all ? format(c, "%lld of %lld", (long long)n, (long long)all) : "-";
+}
+static void report_text(struct ctx *c, const sparsities *all, struct text *t) {
+    int64_t count = 0, zeros = 0;
+    text_printf(t, "%7s %7s %15s %15s %7s  weights\n", "zero", "near", "zero filters", "zero channels", "blocks");
+    for (int k = 0; k < all->n; k++) {
+        const struct sparsity *s = &all->v[k];
+        text_printf(t, "%6.1f%% %6.1f%% %15s %15s %6.1f%%  %s %s: %.*s\n", percent(s->zeros, s->count),
+                    percent(s->near, s->count), part(c, s->zero_filters, s->filters),
+                    part(c, s->zero_channels, s->channels), percent(s->zero_blocks, s->blocks),
+                    diag_quote(&c->arena, s->w->name), type_text(c, &s->w->type), OWN_ORIGIN(s->n));
+        count += s->count, zeros += s->zeros;
+    }
+    text_printf(t, "%lld of %lld weights are zero (%.1f%%)\n", (long long)zeros, (long long)count,
+                percent(zeros, count));
+}
+static json_t *report_json(struct ctx *c, const sparsities *all) {
+    json_t *list = json_array();
+    for (int k = 0; k < all->n; k++) {
+        const struct sparsity *s = &all->v[k];
+        json_t *o = json_pack("{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "weights",
+                              json_name(&c->arena, s->w->name), "type", type_text(c, &s->w->type), "node",
+                              json_name(&c->arena, format(c, "%.*s", OWN_ORIGIN(s->n))), "count", (json_int_t)s->count,
+                              "zeros", (json_int_t)s->zeros, "near_zero", (json_int_t)s->near, "filters",
+                              (json_int_t)s->filters, "zero_filters", (json_int_t)s->zero_filters, "blocks",
+                              (json_int_t)s->blocks, "zero_blocks", (json_int_t)s->zero_blocks);
+        json_object_set_new(o, "channels", s->channels ? json_integer(s->channels) : json_null());
+        json_object_set_new(o, "zero_channels", s->channels ? json_integer(s->zero_channels) : json_null());
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* ---- --threshold */
+/* Filters whose norm is below become zero. How many did? */
+static int64_t make_zero(struct graph *g, double threshold) {
+    int64_t made = 0;
+    for (struct node *n = g->top->first; n; n = n->next) {
+        struct product q;
+        if (!product_of(n, &q)) continue;
+        int64_t filters = op_channel_count(q.w, &q.lie.out), all = tensor_count(q.w), before = made;
+        double *norm = NEWN(&g->ctx->arena, double, filters);
+        for (int64_t i = 0; i < all; i++)
+            norm[op_channel_of(q.w, &q.lie.out, i)] += tensor_f(q.w, i) * tensor_f(q.w, i);
+        for (int64_t k = 0; k < filters; k++) made += norm[k] > 0 && sqrt(norm[k]) < threshold;
+        if (made == before) continue;
+        struct tensor *t = tensor_new(&g->ctx->arena, q.w->type, q.w->dims, q.w->rank);
+        for (int64_t i = 0; i < all; i++)
+            if (!(sqrt(norm[op_channel_of(q.w, &q.lie.out, i)]) < threshold)) tensor_set_f(t, i, tensor_f(q.w, i));
+        node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, t));
+    }
+    return made;
+}
+
+/* ---- --structured */
+static int64_t weights_bytes(const sparsities *all) {
+    int64_t bytes = 0;
+    for (int k = 0; k < all->n; k++) bytes += dtype_packed_bytes(all->v[k].w->type.dtype, all->v[k].count);
+    return bytes;
+}
+static bool cut(struct graph *g, struct pruning *p) {
+    *p = (struct pruning){.g = g};
+    channels_find(p);
+    channels_cut(p);
+    return graph_infer(g) && graph_dce(g) && graph_verify(g, "prune");
+}
+static void pruned_text(const struct pruning *p, int64_t before, int64_t after, struct text *t) {
+    int64_t removed = 0;
+    for (int k = 0; k < p->results.n; k++) {
+        const struct pruned *r = &p->results.v[k];
+        text_printf(t, "%.*s: %lld of %lld filters go, %lld are zero\n", OWN_ORIGIN(r->n), (long long)r->removed,
+                    (long long)r->filters, (long long)r->zero);
+        if (r->why) text_printf(t, "    a zero one stays: its channel %s\n", r->why);
+        removed += r->removed;
+    }
+    text_printf(t, "%lld filters went; weights take %lld bytes, %lld before\n", (long long)removed, (long long)after,
+                (long long)before);
+}
+static json_t *pruned_json(struct ctx *c, const struct pruning *p) {
+    json_t *list = json_array();
+    for (int k = 0; k < p->results.n; k++) {
+        const struct pruned *r = &p->results.v[k];
+        json_t *o = json_pack("{s:o, s:I, s:I, s:I}", "node", json_name(&c->arena, format(c, "%.*s", OWN_ORIGIN(r->n))),
+                              "filters", (json_int_t)r->filters, "zero", (json_int_t)r->zero, "removed",
+                              (json_int_t)r->removed);
+        json_object_set_new(o, "why_kept", r->why ? json_name(&c->arena, r->why) : json_null());
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+static bool structured(const struct options *o, struct graph *g, json_t *root, struct text *t) {
+    struct ctx *c = g->ctx;
+    struct pruning p;
+    struct exported e;
+    sparsities all = sparsity_of(g, 0);
+    int64_t before = weights_bytes(&all), made = o->prune.threshold > 0 ? make_zero(g, o->prune.threshold) : 0;
+    if (made) {
+        diag(&c->diags, DIAG_NOTE, E_OUTPUT, "%lld filters below the threshold were made zero: results change",
+             (long long)made);
+        diag_help(&c->diags, "`gcc2nn verify --dataset` or `gcc2nn diff` say by how much");
+    }
+    if (!cut(g, &p) || !export_onnx(g, o->out, &(struct export_options){o->opset, o->external_data}, &e)) return false;
+    all = sparsity_of(g, 0);
+    int64_t after = weights_bytes(&all);
+    pruned_text(&p, before, after, t);
+    text_printf(t, "%s\n", exported_line(&c->arena, &e));
+    json_object_set_new(root, "made_zero", json_integer(made));
+    json_object_set_new(root, "products", pruned_json(c, &p));
+    json_object_set_new(root, "weights_bytes_before", json_integer(before));
+    json_object_set_new(root, "written", exported_json(&c->arena, &e));
+    return true;
+}
+
+/* ---- the command */
+static bool check(struct ctx *c, const struct options *o) {
+    const char *wrong = !o->prune.report && !o->prune.structured ? "say --report, --structured or both"
+                        : o->prune.structured && !o->out         ? "--out is missing: where the model goes"
+                        : !o->prune.structured && o->out         ? "--out is for --structured"
+                                                                 : NULL;
+    if (wrong) diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", wrong);
+    return !wrong;
+}
+static struct graph *read_graph(struct ctx *c, const struct options *o) {
+    struct import_options import = options_import(o);
+    struct custom_options custom = options_custom(o);
+    struct graph *g = custom_ops(c, &custom) ? import_model(c, o->args.v[0], &import) : NULL;
+    if (!g) return NULL;
+    c->diags.file = g->file;
+    g->keeps_operators = true;
+    return graph_infer(g) && graph_dce(g) ? g : NULL;
+}
+int cmd_prune(const struct options *o) {
+    struct ctx *c = ctx_new();
+    struct text t = {0};
+    json_t *root = json_object();
+    options_diags(o, &c->diags);
+    struct graph *g = check(c, o) ? read_graph(c, o) : NULL;
+    if (g && o->prune.report) {
+        sparsities all = sparsity_of(g, o->prune.threshold > 0 ? o->prune.threshold : -1);
+        report_text(c, &all, &t);
+        json_object_set_new(root, "tensors", report_json(c, &all));
+    }
+    bool ok = g && (!o->prune.structured || structured(o, g, root, &t)) && !c->diags.errors;
+    int status = report_diags(&c->diags);
+    if (ok && o->json) print_json(root);
+    else if (ok) print_text(&t);
+    if (!(ok && o->json)) json_decref(root);
+    text_free(&t);
+    ctx_free(c);
+    return status;
+}

@@ -1,0 +1,273 @@
+/* Which channels of a model say nothing. Walks the graph once: products make channels, operators that treat each
+ * channel for itself carry them on, products take them in, and whatever else reads them keeps them as they are.
+ * Channels that are carried go together or not at all. See channels.h. */
+#include "compiler/prune/channels.h"
+#include "compiler/graph/rules.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- products */
+/* Operators whose weights have channels by their rows; of the general product of matrices, by two matrices' columns. */
+static bool lies(const struct node *n, struct op_weights *lie) {
+    if (n->op->weights) return n->op->weights(n, lie);
+    *lie = (struct op_weights){.out = {1, 1}, .in = {0, 1}};
+    return node_is(n, "MatMul");
+}
+bool product_of(struct node *n, struct product *q) {
+    const struct value *w = node_in(n, 1), *b = node_in(n, 2);
+    *q = (struct product){.n = n};
+    if (!n->op || !n->ins.n || !n->ins.v[0] || n->ins.v[0]->init || !w || !w->init || n->outs.n != 1 || !n->outs.v[0] ||
+        (w->type.dtype != F32 && w->type.dtype != F64) || w->type.rank < 2 || !lies(n, &q->lie))
+        return false;
+    const struct type *y = &n->outs.v[0]->type;
+    q->w = w->init, q->bias = b ? b->init : NULL;
+    q->axis = n->op->weights ? 1 : y->rank - 1;
+    q->separate = q->lie.in.groups > 1 && q->lie.in.axis >= 0 && q->w->dims[q->lie.in.axis] == 1;
+    if (q->lie.out.axis < 0 || q->lie.out.groups != 1 || q->axis < 1 || (!n->op->weights && w->type.rank != 2))
+        return false;
+    int64_t channels = op_channel_count(q->w, &q->lie.out);
+    q->separate = q->separate && q->lie.in.groups == channels;
+    return y->rank > q->axis && x_is(y->dims[q->axis], channels) &&
+           (!b || (q->bias && q->bias->rank == 1 && q->bias->dims[0] == channels));
+}
+void product_filters(const struct product *q, bool *zero, double *sums) {
+    int64_t n = op_channel_count(q->w, &q->lie.out);
+    for (int64_t k = 0; k < n; k++) zero[k] = true, sums[k] = 0;
+    for (int64_t i = 0, all = tensor_count(q->w); i < all; i++) {
+        double v = tensor_f(q->w, i);
+        int64_t k = op_channel_of(q->w, &q->lie.out, i);
+        zero[k] &= v == 0;
+        sums[k] += v;
+    }
+}
+static double bias_at(const struct product *q, int64_t k) { return q->bias ? tensor_f(q->bias, k) : 0; }
+
+/* ---- channels */
+const struct channels *value_channels(const struct pruning *p, const struct value *v) {
+    return v ? map_get(&p->of_value, PKEY(v)) : NULL;
+}
+static int64_t root_of(const struct pruning *p, int64_t k) {
+    struct channel *all = p->all.v;
+    while (all[k].parent != k) k = all[k].parent = all[all[k].parent].parent;
+    return k;
+}
+static void keep(struct pruning *p, int64_t k, const char *why) {
+    struct channel *at = &p->all.v[root_of(p, k)];
+    if (!at->kept) at->kept = why;
+}
+static void together(struct pruning *p, int64_t a, int64_t b) {
+    a = root_of(p, a), b = root_of(p, b);
+    if (a == b) return;
+    p->all.v[b].parent = a;
+    if (!p->all.v[a].kept) p->all.v[a].kept = p->all.v[b].kept;
+}
+bool channel_goes(const struct pruning *p, int64_t k) { return !p->all.v[root_of(p, k)].kept; }
+static void keep_all(struct pruning *p, const struct value *v, const char *why) {
+    const struct channels *x = value_channels(p, v);
+    for (int64_t k = 0; x && k < x->n; k++) keep(p, x->first + k, why);
+}
+/* The value gets channels along the axis; NULL: their number is not known. */
+static struct channels *begin(struct pruning *p, struct value *v, int axis) {
+    struct ctx *c = p->g->ctx;
+    int64_t n;
+    if (!x_is_int(v->type.dims[axis], &n) || n < 1 || n > INT32_MAX) return NULL;
+    struct channels *y = NEW(&c->arena, struct channels);
+    *y = (struct channels){v, axis, n, p->all.n};
+    for (int64_t k = 0; k < n; k++) PUSH(&c->arena, &p->all, ((struct channel){y->first + k, NAN, NULL}));
+    map_put(&p->of_value, PKEY(v), y);
+    PUSH(&c->arena, &p->values, y);
+    return y;
+}
+static double number(const struct pruning *p, const struct channels *x, int64_t k) {
+    return p->all.v[x->first + k].number;
+}
+static const char *reader(struct pruning *p, const struct node *n, const char *what) {
+    return format(p->g->ctx, "%s %.*s", what, OWN_ORIGIN(n));
+}
+
+/* ---- products make channels, and take them in */
+static void number_separate(struct pruning *p, const struct product *q, const struct channels *x,
+                            const struct channels *y, const double *sums) {
+    for (int64_t k = 0; k < y->n; k++) {
+        double v = number(p, x, k), *to = &p->all.v[y->first + k].number;
+        together(p, x->first + k, y->first + k);
+        if (isnan(*to) && (v == 0 || (isfinite(v) && !q->lie.edges)))
+            *to = v == 0 ? bias_at(q, k) : (float)(v * sums[k] + bias_at(q, k));
+    }
+}
+/* Channels that it reads with other weights than zero stay, unless they are a number that the bias can take in: not
+ * where some cells of the result sum over less. */
+static void take_in(struct pruning *p, const struct product *q, const struct channels *x) {
+    bool *zero = NEWN(&p->g->ctx->arena, bool, x->n);
+    const char *live = reader(p, q->n, "is read by"), *edges = reader(p, q->n, "is not 0, and is read with padding by");
+    for (int64_t k = 0; k < x->n; k++) zero[k] = true;
+    for (int64_t i = 0, all = tensor_count(q->w); i < all; i++)
+        zero[op_channel_of(q->w, &q->lie.in, i)] &= tensor_f(q->w, i) == 0;
+    for (int64_t k = 0; k < x->n; k++) {
+        double v = number(p, x, k);
+        if (zero[k] || v == 0) continue;
+        if (!isfinite(v)) keep(p, x->first + k, live);
+        else if (q->lie.edges) keep(p, x->first + k, edges);
+    }
+}
+static void see_product(struct pruning *p, struct product *q) {
+    struct ctx *c = p->g->ctx;
+    const struct channels *x = value_channels(p, q->n->ins.v[0]), *y = begin(p, q->n->outs.v[0], q->axis);
+    if (!y) {
+        keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by"));
+        return;
+    }
+    bool *zero = NEWN(&c->arena, bool, y->n), fits = x && x->axis == q->axis;
+    double *sums = NEWN(&c->arena, double, y->n);
+    product_filters(q, zero, sums);
+    for (int64_t k = 0; k < y->n; k++)
+        if (zero[k] && isfinite(bias_at(q, k))) p->all.v[y->first + k].number = bias_at(q, k);
+    PUSH(&c->arena, &p->products, *q);
+    if (q->separate && fits && x->n == y->n) number_separate(p, q, x, y, sums);
+    else if (q->separate) {
+        keep_all(p, y->v, reader(p, q->n, "is made of an input's channel by"));
+        keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by"));
+    } else if (q->lie.in.groups == 1 && q->lie.in.axis >= 0 && fits && x->n == op_channel_count(q->w, &q->lie.in))
+        take_in(p, q, x);
+    else keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by groups, or along another axis, by"));
+    if (!q->separate && q->lie.in.groups > 1) keep_all(p, y->v, reader(p, q->n, "is of a group of"));
+}
+
+/* ---- what carries them on */
+/* Cell by cell, as operands broadcast: those of as many channels along the axis have them too, others none. */
+static bool cellwise(struct pruning *p, struct node *n, const struct channels *x) {
+    const struct type *t = &n->outs.v[0]->type;
+    if (t->rank != x->v->type.rank || (t->dtype != F32 && t->dtype != F64)) return false;
+    for (int k = 0; k < n->ins.n; k++) {
+        const struct value *v = n->ins.v[k];
+        const struct channels *other = value_channels(p, v);
+        if (!v) continue;
+        if (v->type.kind != TY_TENSOR || v->type.rank < 0 || v->type.rank > t->rank) return false;
+        int axis = x->axis - (t->rank - v->type.rank); /* where it is in this one */
+        bool one = axis < 0 || x_is(v->type.dims[axis], 1), same = axis >= 0 && x_is(v->type.dims[axis], x->n);
+        if (!one && !same) return false;
+        if (!v->init && !one && !(other && other->axis == axis && other->n == x->n && v->type.rank == t->rank))
+            return false;
+        if (other && !(same && other->axis == axis && v->type.rank == t->rank)) return false;
+    }
+    return node_is_cellwise(p->probes, n);
+}
+/* With constants for each channel. */
+static bool affine(struct pruning *p, const struct node *n, const struct channels *x) {
+    double *v = NEWN(&p->g->ctx->arena, double, 2 * x->n);
+    return x->axis == 1 && n->op->affine && n->op->affine(n, x->v, x->n, v, v + x->n) &&
+           type_same_dims(&n->outs.v[0]->type, &x->v->type);
+}
+/* Over other axes than that of the channels: pools, means. */
+static bool each_channel(const struct node *n, const struct channels *x) {
+    const struct type *to = &n->outs.v[0]->type;
+    int64_t axes[32];
+    if (n->ins.v[0] != x->v || x->axis != 1 || to->rank < 2 || !x_is(to->dims[1], x->n) || n->op->permutes)
+        return false;
+    if (n->op->axes.named == AXES_LIST && n->op->axes.reduces) {
+        int count = node_in(n, 1) ? node_ints(n, 1, axes, 32) : 0;
+        for (int k = 0; k < count; k++)
+            if ((axes[k] < 0 ? axes[k] + x->v->type.rank : axes[k]) < 2) return false;
+        return count > 0;
+    }
+    return n->ins.n == 1 && n->op->flags & (OP_PICKS | OP_BLENDS) && !(n->op->flags & OP_VIEW) &&
+           to->rank == x->v->type.rank;
+}
+static void carry(struct pruning *p, struct node *n, const struct channels *x, bool whole) {
+    const struct channels *y = begin(p, n->outs.v[0], x->axis);
+    if (!y) return;
+    for (int j = 0; j < n->ins.n; j++) {
+        const struct channels *other = value_channels(p, n->ins.v[j]);
+        for (int64_t k = 0; other && k < y->n; k++) together(p, y->first + k, other->first + k);
+    }
+    channels_carry(p, n, y, whole);
+}
+/* [n, channels, ...] as [n, cells]: each channel becomes as many as it has cells. */
+static bool flatten(struct pruning *p, struct node *n, const struct channels *x) {
+    const struct type *t = &x->v->type, *to = &n->outs.v[0]->type;
+    int64_t cells = 1, size, shape[2];
+    if (!(n->op->flags & OP_VIEW) || n->ins.v[0] != x->v || x->axis != 1 || to->rank != 2 || to->dims[0] != t->dims[0])
+        return false;
+    bool reshape = node_is(n, "Reshape") && node_ints(n, 1, shape, 2) == 2 && !node_int(n, "allowzero");
+    if (!reshape && !node_is(n, "Flatten") && !node_is(n, "Squeeze")) return false;
+    for (int k = 2; k < t->rank; k++) {
+        if (!x_is_int(t->dims[k], &size) || size < 1 || size > INT32_MAX / cells) return false;
+        cells *= size;
+    }
+    const struct channels *y =
+        x->n <= INT32_MAX / cells && x_is(to->dims[1], x->n * cells) ? begin(p, n->outs.v[0], 1) : NULL;
+    for (int64_t k = 0; y && k < y->n; k++) {
+        p->all.v[y->first + k].number = number(p, x, k / cells);
+        together(p, y->first + k, x->first + k / cells);
+    }
+    return y != NULL;
+}
+static bool concat(struct pruning *p, struct node *n) {
+    const struct channels *x = value_channels(p, n->ins.v[0]);
+    int64_t at = 0, axis = node_int(n, "axis");
+    if (!node_is(n, "Concat") || !x || (axis < 0 ? axis + x->v->type.rank : axis) != x->axis) return false;
+    for (int k = 0; k < n->ins.n; k++) {
+        const struct channels *each = value_channels(p, n->ins.v[k]);
+        if (!each || each->axis != x->axis) return false;
+    }
+    const struct channels *y = begin(p, n->outs.v[0], x->axis);
+    for (int k = 0; y && k < n->ins.n; k++) {
+        const struct channels *each = value_channels(p, n->ins.v[k]);
+        for (int64_t j = 0; j < each->n; j++, at++) {
+            p->all.v[y->first + at].number = number(p, each, j);
+            together(p, y->first + at, each->first + j);
+        }
+    }
+    return y != NULL;
+}
+static void see(struct pruning *p, struct node *n) {
+    struct product q;
+    const struct channels *x = NULL;
+    bool carried = false;
+    for (int k = 0; k < n->ins.n && !x; k++) x = value_channels(p, n->ins.v[k]);
+    bool one = n->op && n->outs.n == 1 && n->outs.v[0] && n->outs.v[0]->type.kind == TY_TENSOR;
+    if (one && product_of(n, &q)) {
+        for (int k = 1; k < n->ins.n; k++) keep_all(p, n->ins.v[k], reader(p, n, "is read by"));
+        see_product(p, &q);
+        return;
+    }
+    if (!x) return;
+    if (one && (affine(p, n, x) || cellwise(p, n, x)))
+        carry(p, n, x, false), carried = value_channels(p, n->outs.v[0]) != NULL;
+    else if (one && each_channel(n, x)) carry(p, n, x, true), carried = value_channels(p, n->outs.v[0]) != NULL;
+    else if (one) carried = concat(p, n) || flatten(p, n, x);
+    for (int k = 0; k < n->ins.n && !carried; k++) keep_all(p, n->ins.v[k], reader(p, n, "is read by"));
+}
+/* No value loses all channels. */
+static void keep_one(struct pruning *p) {
+    for (int j = 0; j < p->values.n; j++) {
+        const struct channels *x = p->values.v[j];
+        bool all = true;
+        for (int64_t k = 0; k < x->n && all; k++) all = channel_goes(p, x->first + k);
+        if (all) keep(p, x->first, "is the last one");
+    }
+}
+static void tell(struct pruning *p, const struct product *q) {
+    const struct channels *y = value_channels(p, q->n->outs.v[0]);
+    struct pruned r = {.n = q->n, .filters = y->n};
+    bool *zero = NEWN(&p->g->ctx->arena, bool, y->n);
+    double *sums = NEWN(&p->g->ctx->arena, double, y->n);
+    product_filters(q, zero, sums);
+    for (int64_t k = 0; k < y->n; k++) {
+        bool goes = channel_goes(p, y->first + k);
+        r.zero += zero[k], r.removed += goes;
+        if (zero[k] && !goes && !r.why) r.why = p->all.v[root_of(p, y->first + k)].kept;
+    }
+    if (r.zero || r.removed) PUSH(&p->g->ctx->arena, &p->results, r);
+}
+void channels_find(struct pruning *p) {
+    const struct region *top = p->g->top;
+    p->probes = probes_new(p->g);
+    p->of_value.arena = &p->g->ctx->arena;
+    for (struct node *n = top->first; n; n = n->next) see(p, n);
+    for (int k = 0; k < top->results.n; k++)
+        keep_all(p, top->results.v[k],
+                 format(p->g->ctx, "is in the output %s", diag_quote(&p->g->ctx->arena, p->g->outputs.v[k])));
+    keep_one(p);
+    for (int k = 0; k < p->products.n; k++) tell(p, &p->products.v[k]);
+}

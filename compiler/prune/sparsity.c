@@ -1,0 +1,63 @@
+/* Counting zeros; see sparsity.h. */
+#include "compiler/prune/sparsity.h"
+#include "compiler/prune/channels.h"
+#include <math.h>
+
+static double greatest(const struct tensor *t) {
+    double most = 0;
+    for (int64_t i = 0, n = tensor_count(t); i < n; i++) most = fmax(most, fabs(tensor_f(t, i)));
+    return most;
+}
+static int64_t count_true(const bool *v, int64_t n) {
+    int64_t count = 0;
+    for (int64_t k = 0; k < n; k++) count += v[k];
+    return count;
+}
+/* Slices that are zero, along an axis. */
+static int64_t zero_slices(struct ctx *c, const struct tensor *t, const struct op_channels *at, int64_t *all) {
+    *all = op_channel_count(t, at);
+    bool *zero = NEWN(&c->arena, bool, *all + 1);
+    for (int64_t k = 0; k < *all; k++) zero[k] = true;
+    for (int64_t i = 0, n = tensor_count(t); i < n; i++) zero[op_channel_of(t, at, i)] &= tensor_f(t, i) == 0;
+    return count_true(zero, *all);
+}
+static void count_blocks(struct ctx *c, const struct tensor *t, struct sparsity *s) {
+    int64_t rows = t->dims[0], columns = rows ? s->count / rows : 0, wide = (columns + SPARSE_BLOCK - 1) / SPARSE_BLOCK;
+    s->blocks = (rows + SPARSE_BLOCK - 1) / SPARSE_BLOCK * wide;
+    bool *zero = NEWN(&c->arena, bool, s->blocks + 1);
+    for (int64_t k = 0; k < s->blocks; k++) zero[k] = true;
+    for (int64_t i = 0; i < s->count; i++)
+        zero[i / columns / SPARSE_BLOCK * wide + i % columns / SPARSE_BLOCK] &= tensor_f(t, i) == 0;
+    s->zero_blocks = count_true(zero, s->blocks);
+}
+static struct sparsity count(struct graph *g, struct node *n, const struct value *w, double threshold) {
+    const struct tensor *t = w->init;
+    struct sparsity s = {.w = w, .n = n, .count = tensor_count(t)};
+    struct product q;
+    struct op_channels rows = {0, 1}, out = rows, in = {-1, 1};
+    if (product_of(n, &q) && q.w == t) out = q.lie.out, in = q.lie.in;
+    if (threshold < 0) threshold = greatest(t) / 1000;
+    for (int64_t i = 0; i < s.count; i++) {
+        double v = fabs(tensor_f(t, i));
+        s.zeros += v == 0, s.near += v <= threshold;
+    }
+    s.zero_filters = zero_slices(g->ctx, t, &out, &s.filters);
+    if (in.axis >= 0) s.zero_channels = zero_slices(g->ctx, t, &in, &s.channels);
+    count_blocks(g->ctx, t, &s);
+    return s;
+}
+sparsities sparsity_of(struct graph *g, double threshold) {
+    sparsities all = {0};
+    struct map met = {.arena = &g->ctx->arena};
+    for (struct node *n = g->top->first; n; n = n->next)
+        for (int k = 0; k < n->ins.n; k++) {
+            const struct value *w = n->ins.v[k];
+            const struct tensor *t = w ? w->init : NULL;
+            if (!t || t->rank < 2 || t->type == STR || dtype_is_complex(t->type) || t->type == BOOL ||
+                !tensor_count(t) || tensor_count(t) < 2 || map_get(&met, PKEY(w)))
+                continue;
+            map_put(&met, PKEY(w), (void *)(uintptr_t)w);
+            PUSH(&g->ctx->arena, &all, count(g, n, w, threshold));
+        }
+    return all;
+}
