@@ -2,74 +2,16 @@
  * model of QuantizeLinear and DequantizeLinear. Twice down the same passes: once with the tensors of the plan as
  * outputs, run on samples; once to write the operators around them (compiler/quantize/). */
 #include "compiler/export/onnx.h"
-#include "compiler/graph/passes.h"
 #include "compiler/observe.h"
-#include "compiler/quantize/equalize.h"
-#include "compiler/quantize/insert.h"
-#include "ir/graph/op.h"
+#include "compiler/quantization.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char LAST_PASS[] = "fold-affine";      /* the last that folds; those behind it are about machines */
 static const double CLIPPED = 0.001, DISTANT = 0.1; /* of evaluation, what is warned about */
 static const double PERCENTILE = 99.99;
 enum { WARNED_MOST = 5 };
-
-/* How far the samples of --eval lie from those of --calib. */
-struct distance {
-    int point;
-    double clipped, apart; /* share outside of the range; between the histograms */
-};
-struct power;
-struct quantization {
-    const struct options *o;
-    /* of each point of the plan */
-    struct seen *seen;
-    struct range *ranges;
-    struct quantity *quantities;
-    struct distance *distances; /* with --eval */
-    struct power *sensitivity;  /* of each product, the most sensitive first; with --sensitivity */
-    int samples;
-};
-static bool find_quantised(struct session *s) {
-    struct region *top = s->u.g->top;
-    for (struct node *n = top->first; n; n = n->next)
-        if (n->op && n->op->flags & (OP_QUANTIZES | OP_DEQUANTIZES)) {
-            diag_at(&s->c->diags, DIAG_ERROR, E_OP, NULL, n->origin, "the model is quantised already");
-            diag_help(&s->c->diags, "give the model of floats that it was made from");
-            return true;
-        }
-    return false;
-}
-static bool excluded_exist(struct session *s) {
-    const struct quantize_options *q = &s->o->quantize;
-    bool ok = true;
-    for (int k = 0; k < q->exclude.n; k++) {
-        bool found = false;
-        for (struct node *n = s->u.g->top->first; n; n = n->next) found |= !strcmp(n->name, q->exclude.v[k]);
-        if (found) continue;
-        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--exclude: no node is called %s",
-                diag_quote(&s->c->arena, q->exclude.v[k]));
-        diag_help(&s->c->diags, "`gcc2nn compile --dump-after=nodes` lists them, and into which of them others went");
-        ok = false;
-    }
-    return ok;
-}
-/* The model as far as it is quantised, and what of it is. NULL: a diagnostic. */
-static struct quant_plan *prepare(struct session *s, const struct options *o) {
-    const struct quantize_options *q = &o->quantize;
-    if (!session_open(s, o)) return NULL;
-    s->compile.stop_after = LAST_PASS;
-    if (!session_compile(s) || find_quantised(s) || !excluded_exist(s)) return NULL;
-    if (q->equalize) quant_equalize(s->u.g);
-    struct quant_plan *p = quant_plan_new(s->u.g, q->exclude.v, q->exclude.n);
-    if (p->products.n) return p;
-    diag(&s->c->diags, DIAG_ERROR, E_OP,
-         "the model has no product that can be quantised: none with constant weights in f32");
-    return NULL;
-}
 
 /* ---- calibration */
 static bool calibrate(struct quantization *z, struct observer *v) {
@@ -121,116 +63,57 @@ static bool compare_samples(struct quantization *z, struct observer *v) {
     return true;
 }
 
-/* ---- sensitivity */
-/* Of each product, over all samples: what it gives, and what the rounding of its operands adds to that. */
-struct power {
-    int product;
-    double signal, noise;
-};
-static double ratio_db(const struct power *p) { return p->noise > 0 ? 10 * log10(p->signal / p->noise) : INFINITY; }
-static int by_ratio(const void *a, const void *b) {
-    const struct power *x = a, *y = b;
-    double p = ratio_db(x), q = ratio_db(y);
-    return p != q ? (p > q) - (p < q) : x->product - y->product;
-}
-struct powers {
-    struct power *v;
-    int n, first; /* output of the program */
-};
-static bool see_powers(void *env, const char *sample, struct tensor *const *outputs) {
-    struct powers *p = env;
-    (void)sample;
-    for (int k = 0; k < p->n; k++) {
-        p->v[k].signal += tensor_f(outputs[p->first + 2 * k], 0);
-        p->v[k].noise += tensor_f(outputs[p->first + 2 * k + 1], 0);
-    }
-    return true;
-}
-/* The products, the most sensitive first. NULL: a diagnostic was printed. */
-static struct power *find_sensitivity(const struct quantization *z) {
-    struct session s;
-    struct samples samples;
-    struct runner r;
-    struct quant_plan *p = prepare(&s, z->o);
-    struct powers powers = {0};
-    bool ok = p != NULL;
-    if (ok) {
-        powers =
-            (struct powers){NEWN(z->o->arena, struct power, p->products.n + 1), p->products.n, s.u.g->top->results.n};
-        for (int k = 0; k < powers.n; k++) powers.v[k].product = k;
-        quant_insert_twins(&(struct insertion){
-            .plan = p, .quantities = z->quantities, .seen = z->seen, .per_channel = !z->o->quantize.per_tensor});
-        ok = graph_infer(s.u.g) && runner_open(&r, &s) && samples_find(s.c, "calib", z->o->quantize.calib, &samples) &&
-             runner_each(&r, &samples, "sensitivity", see_powers, &powers);
-    }
-    session_close(&s);
-    if (!ok) return NULL;
-    qsort(powers.v, (size_t)powers.n, sizeof *powers.v, by_ratio);
-    return powers.v;
-}
-
 /* ---- what is printed */
 static int64_t weights_bytes(const struct quant_plan *p) {
     int64_t bytes = 0;
-    for (int k = 0; k < p->products.n; k++) {
-        const struct tensor *t = p->products.v[k]->ins.v[1]->init;
-        bytes += dtype_packed_bytes(t->type, tensor_count(t));
-    }
+    for (int k = 0; k < p->products.n; k++) bytes += quant_weights_bytes(p->products.v[k]);
     return bytes;
 }
-static json_t *tensors_json(const struct quantization *z, const struct quant_plan *p) {
+/* whole: the plan of all products, whose points were measured; done: what of it was quantised. */
+struct written {
+    const struct quant_plan *whole, *done;
+    const char *path;
+    int64_t floats_bytes; /* of weights, as they were */
+};
+static json_t *tensors_json(const struct quantization *z, const struct written *w) {
     json_t *list = json_array();
-    for (int k = 0; k < p->points.n; k++) {
-        const struct quant_point *q = &p->points.v[k];
-        struct range r = z->ranges[q->same_as];
-        json_t *o = json_pack("{s:o, s:f, s:f, s:f, s:i}", "name", json_name(&p->g->ctx->arena, q->value->name),
-                              "least", r.lo, "greatest", r.hi, "scale", (double)z->quantities[q->same_as].scale,
-                              "zero_point", z->quantities[q->same_as].zero);
+    struct arena *a = &w->whole->g->ctx->arena;
+    for (int k = 0; k < w->done->points.n; k++) {
+        const struct quant_point *q = &w->done->points.v[k];
+        int own = quant_point_number(w->whole, q->value),
+            as = quant_point_number(w->whole, w->done->points.v[q->same_as].value);
+        struct range r = z->ranges[as];
+        json_t *o =
+            json_pack("{s:o, s:f, s:f, s:f, s:i}", "name", json_name(a, q->value->name), "least", r.lo, "greatest",
+                      r.hi, "scale", (double)z->quantities[as].scale, "zero_point", z->quantities[as].zero);
         if (z->distances)
             json_object_update_new(
-                o, json_pack("{s:f, s:f}", "clipped", z->distances[k].clipped, "distance", z->distances[k].apart));
+                o, json_pack("{s:f, s:f}", "clipped", z->distances[own].clipped, "distance", z->distances[own].apart));
         json_array_append_new(list, o);
     }
     return list;
 }
-static json_t *sensitivity_json(const struct quantization *z, const struct quant_plan *p) {
-    json_t *list = json_array();
-    for (int k = 0; k < p->products.n; k++) {
-        const struct power *w = &z->sensitivity[k];
-        const struct node *n = p->products.v[w->product];
-        json_t *o = json_pack("{s:o, s:s}", "node", json_name(&p->g->ctx->arena, n->name), "op", n->op_type);
-        json_object_set_new(o, "signal_to_noise_db", isfinite(ratio_db(w)) ? json_real(ratio_db(w)) : json_null());
-        json_array_append_new(list, o);
-    }
-    return list;
-}
-static void print_sensitivity(struct session *s, const struct quantization *z, const struct quant_plan *p) {
-    printf("signal to noise of each product whose operands are rounded, the most sensitive first\n");
-    for (int k = 0; k < p->products.n; k++) {
-        const struct node *n = p->products.v[z->sensitivity[k].product];
-        printf("%8.1f dB  %s %s\n", ratio_db(&z->sensitivity[k]), n->op_type, diag_quote(&s->c->arena, n->name));
-    }
-}
-static void report(struct session *s, const struct quantization *z, const struct quant_plan *p, int64_t before,
-                   const char *path) {
+static void report(struct session *s, const struct quantization *z, const struct written *w) {
     const struct quantize_options *q = &s->o->quantize;
+    const struct quant_plan *p = w->done;
     if (s->o->json) {
-        json_t *o =
-            json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:I, s:o}", "file", path, "products", p->products.n, "between",
-                      p->islands, "samples", z->samples, "method", range_method_word(q->method), "per_channel",
-                      !q->per_tensor, "weights_bytes_before", (json_int_t)before, "tensors", tensors_json(z, p));
-        if (z->sensitivity) json_object_set_new(o, "sensitivity", sensitivity_json(z, p));
+        json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:I, s:o}", "file", w->path, "products", p->products.n,
+                              "between", p->islands, "samples", z->samples, "method", range_method_word(q->method),
+                              "per_channel", !q->per_tensor, "weights_bytes_before", (json_int_t)w->floats_bytes,
+                              "tensors", tensors_json(z, w));
+        if (q->sensitivity) json_object_set_new(o, "sensitivity", sensitivity_json(z, w->whole));
+        if (s->o->max_drop_given) json_object_set_new(o, "mixture", mixture_json(z, w->whole));
         session_json(s, o);
         return;
     }
     printf("%s: %d product%s and %d operator%s between them of codes of 8 bits; %d tensor%s, ranges by %s over %d "
            "sample%s; weights of %lld bytes as floats\n",
-           path, p->products.n, p->products.n == 1 ? "" : "s", p->islands, p->islands == 1 ? "" : "s", p->points.n,
+           w->path, p->products.n, p->products.n == 1 ? "" : "s", p->islands, p->islands == 1 ? "" : "s", p->points.n,
            p->points.n == 1 ? "" : "s", range_method_word(q->method), z->samples, z->samples == 1 ? "" : "s",
-           (long long)before);
-    if (z->sensitivity) print_sensitivity(s, z, p);
+           (long long)w->floats_bytes);
+    if (q->sensitivity) print_sensitivity(z, w->whole);
+    if (s->o->max_drop_given) print_mixture(z, w->whole, w->floats_bytes);
 }
-
 static void report_weights(struct session *s, const struct quant_plan *p, int n, int64_t before, const char *path) {
     if (s->o->json)
         session_json(s, json_pack("{s:s, s:i, s:i, s:I}", "file", path, "products", p->products.n, "rounded", n,
@@ -250,7 +133,7 @@ static bool write_model(struct session *s, const char *path) {
 }
 static int quantize_weights(const struct options *o) {
     struct session s;
-    struct quant_plan *p = prepare(&s, o);
+    struct quant_plan *p = quantization_plan(&s, o);
     if (p) {
         const char *path = output_path(&s);
         int64_t before = weights_bytes(p);
@@ -263,25 +146,29 @@ static int quantize_weights(const struct options *o) {
     return session_close(&s);
 }
 /* What was decided is written into the same model, read anew: the first one was compiled. */
+static int write_codes(const struct quantization *z) {
+    struct session s;
+    struct quant_plan *whole = quantization_plan(&s, z->o);
+    if (whole) {
+        const char *path = output_path(&s);
+        struct written w = {whole, NULL, path, weights_bytes(whole)};
+        w.done = quantization_insert(z, whole, z->mixture.floats);
+        if (write_model(&s, path)) report(&s, z, &w);
+    }
+    return session_close(&s);
+}
 static int quantize_all(const struct options *o) {
-    struct session floats, codes;
+    struct session floats;
     struct observer v;
     struct quantization z = {.o = o};
-    struct quant_plan *p = prepare(&floats, o);
+    struct quant_plan *p = quantization_plan(&floats, o);
+    int status = EXIT_OK;
     bool ok = p && observer_open(&v, &floats, p) && calibrate(&z, &v) && (!o->quantize.eval || compare_samples(&z, &v));
-    int status = session_report(&floats);
-    if (ok && o->quantize.sensitivity) ok = (z.sensitivity = find_sensitivity(&z)) != NULL;
-    if (ok && (p = prepare(&codes, o))) {
-        const char *path = output_path(&codes);
-        int64_t before = weights_bytes(p);
-        quant_insert(&(struct insertion){.plan = p,
-                                         .quantities = z.quantities,
-                                         .seen = z.seen,
-                                         .per_channel = !o->quantize.per_tensor,
-                                         .correct_bias = o->quantize.bias_correction});
-        if (write_model(&codes, path)) report(&codes, &z, p, before, path);
-    }
-    if (ok) status = session_close(&codes);
+    if (ok && o->quantize.sensitivity) status = find_sensitivity(&z);
+    if (ok && status == EXIT_OK && o->max_drop_given) status = find_mixture(&z, &v);
+    int reported = session_report(&floats);
+    if (status == EXIT_OK) status = reported;
+    if (status == EXIT_OK) status = write_codes(&z);
     session_free(&floats);
     return status;
 }
@@ -296,6 +183,9 @@ static int check_options(const struct options *o) {
     }
     if (q->weights_only != NONE && (q->calib || q->eval || q->method || q->bias_correction || q->equalize))
         diag(&d, DIAG_ERROR, E_USAGE, "--weights-only finds no ranges: it takes no samples, and no method for them");
+    if (o->max_drop_given && !q->eval)
+        diag(&d, DIAG_ERROR, E_USAGE, "--max-drop is of --eval: a folder of samples with labels");
+    if (o->metric && !o->max_drop_given) diag(&d, DIAG_ERROR, E_USAGE, "--metric is of --max-drop");
     return report_diags(&d);
 }
 int cmd_quantize(const struct options *o) {

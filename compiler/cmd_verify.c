@@ -65,7 +65,7 @@ static bool verify_once(struct session *s, bool (*compile)(struct session *s), j
     struct harness h = {
         .c = s->c, .w = s->w, .exe = exe, .seconds = o->seconds, .symbols = exe ? session_symbols(s) : NULL};
     if (inputs) verify(s, &h, inputs, list);
-    if (exe && o->dataset) dataset_verify(s, &h);
+    if (exe && o->dataset) dataset_verify(s, exe);
     return !s->c->diags.errors;
 }
 static void tell_json(struct session *s, json_t *outputs, json_t *kernels) {

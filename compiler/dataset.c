@@ -4,7 +4,6 @@
 #include "compiler/dataset.h"
 #include "compiler/metric.h"
 #include "compiler/peer.h"
-#include "compiler/samples.h"
 #include "compiler/verification.h"
 #include <errno.h>
 #include <limits.h>
@@ -14,61 +13,51 @@
 #include <string.h>
 #include <unistd.h>
 
-struct dataset {
-    struct session *s;
-    struct harness *h;
-    const char *metric;
-    bool python; /* a file of the user's */
-    struct samples samples;
-};
 /* Metrics of Python run in another folder: the paths are absolute. */
-static bool find_samples(struct dataset *d) {
-    struct ctx *c = d->s->c;
+bool dataset_open(struct dataset *d, struct session *s, const char *option, const char *folder) {
     char real[PATH_MAX];
-    if (!realpath(d->s->o->dataset, real)) snprintf(real, sizeof real, "%s", d->s->o->dataset);
-    return samples_find(c, "dataset", format(c, "%s", real), &d->samples);
+    *d = (struct dataset){.s = s, .metric = s->o->metric ? s->o->metric : "mse", .outputs = s->w->program->outs.n};
+    const char *built = realpath(s->w->folder, real) ? real : s->w->folder;
+    d->own = format(s->c, "%s/own", built), d->want = format(s->c, "%s/want", built);
+    if (!realpath(folder, real)) snprintf(real, sizeof real, "%s", folder);
+    return samples_find(s->c, option, format(s->c, "%s", real), &d->samples);
 }
-static bool keep(struct dataset *d, const char *as, const char *to, int sample, int n) {
-    bool ok = true;
-    for (int k = 0; k < n && ok; k++)
-        ok = rename(format(d->s->c, "%s/%s%d.nnt", d->h->w->folder, as, k),
-                    format(d->s->c, "%s/%s_%d_%d.nnt", d->h->w->folder, to, sample, k)) == 0;
-    if (!ok)
-        diag(&d->s->c->diags, DIAG_ERROR, E_WRITE, "files of a sample cannot be moved in %s: %s",
-             diag_quote(&d->s->c->arena, d->h->w->folder), strerror(errno));
-    return ok;
+static const char *value_path(const struct dataset *d, const char *whose, int sample, int k) {
+    return format(d->s->c, "%s_%d_%d.nnt", whose, sample, k);
 }
-/* The inputs of a sample are those of --data there. */
-static bool run_samples(struct dataset *d) {
-    struct session *s = d->s;
-    const struct program *p = s->w->program;
-    const struct options *given = s->o;
-    struct options o = *given;
-    bool ok = true;
-    s->o = &o;
-    for (int k = 0; k < d->samples.v.n && ok; k++) {
-        progress("sample %d of %d", k + 1, d->samples.v.n);
-        o.data = d->samples.v.v[k];
-        struct tensor **inputs = session_inputs(s);
-        ok = inputs && harness_run(d->h, inputs, NULL, 0, 0, NULL) && keep(d, "in", "in", k, p->ins.n) &&
-             keep(d, "out", "own", k, p->outs.n);
-    }
-    progress_end();
-    s->o = given;
-    return ok;
+static bool keep(struct dataset *d, const char *from, const char *to, int sample, int n) {
+    struct ctx *c = d->s->c;
+    for (int k = 0; k < n; k++)
+        if (rename(format(c, "%s/%s%d.nnt", d->s->w->folder, from, k), value_path(d, to, sample, k)) != 0) {
+            diag(&c->diags, DIAG_ERROR, E_WRITE, "files of a sample cannot be moved in %s: %s",
+                 diag_quote(&c->arena, d->s->w->folder), strerror(errno));
+            return false;
+        }
+    return true;
+}
+static bool keep_sample(void *env, const struct sample_run *run) {
+    struct dataset *d = env;
+    const char *in = format(d->s->c, "%s/in", d->s->w->folder);
+    return keep(d, "in", in, run->number, d->s->w->program->ins.n) && keep(d, "out", d->own, run->number, d->outputs);
+}
+bool dataset_run(struct dataset *d, const char *exe) {
+    struct runner r = runner_of(d->s, exe);
+    r.in_files = true;
+    return runner_each(&r, &d->samples, "run", keep_sample, d);
 }
 
 /* ---- the metric of one set of outputs */
 static bool load(struct dataset *d, struct arena *a, const char *whose, int sample, struct tensor **to) {
+    const struct harness h = {.c = d->s->c, .w = d->s->w};
     bool all = true;
-    for (int k = 0; k < d->s->w->program->outs.n; k++) {
-        const char *path = format(d->s->c, "%s/%s_%d_%d.nnt", d->h->w->folder, whose, sample, k);
-        to[k] = access(path, F_OK) == 0 ? harness_tensor(d->h, a, path) : NULL;
+    for (int k = 0; k < d->outputs; k++) {
+        const char *path = value_path(d, whose, sample, k);
+        to[k] = access(path, F_OK) == 0 ? harness_tensor(&h, a, path) : NULL;
         all &= to[k] != NULL;
     }
     return all;
 }
-/* What the sample's output_<k> say; else the referee, if it was asked. */
+/* What the sample's output_<k> say; else the other one's outputs, if there are some. */
 static void wanted(struct dataset *d, struct arena *a, int sample, struct tensor **to) {
     struct session *s = d->s;
     const struct options *given = s->o;
@@ -76,22 +65,22 @@ static void wanted(struct dataset *d, struct arena *a, int sample, struct tensor
     o.data = d->samples.v.v[sample];
     s->o = &o;
     memset(to, 0, (size_t)s->w->program->outs.n * sizeof *to);
-    if (!session_references(s, to)) load(d, a, "want", sample, to);
+    if (!session_references(s, to)) load(d, a, d->want, sample, to);
     s->o = given;
 }
 static bool by_metric(struct dataset *d, const char *whose, double *value) {
     struct metric *m = metric_new(d->s->c, d->metric);
-    int n = d->s->w->program->outs.n;
     bool ok = true;
     for (int k = 0; k < d->samples.v.n && ok; k++) {
         struct arena a = {0};
-        struct tensor **outputs = NEWN(&a, struct tensor *, n + 1), **want = NEWN(&a, struct tensor *, n + 1);
+        struct tensor **outputs = NEWN(&a, struct tensor *, d->outputs + 1),
+                      **want = NEWN(&a, struct tensor *, d->s->w->program->outs.n + 1);
         if (metric_is_error(m)) wanted(d, &a, k, want);
         ok = load(d, &a, whose, k, outputs);
         if (!ok)
             diag(&d->s->c->diags, DIAG_ERROR, E_ENV, "the referee has no value for an output of sample %s",
                  diag_quote(&d->s->c->arena, d->samples.v.v[k]));
-        ok = ok && metric_add(m, d->samples.v.v[k], outputs, want, n);
+        ok = ok && metric_add(m, d->samples.v.v[k], outputs, want, d->outputs);
         arena_free(&a);
     }
     *value = metric_value(m);
@@ -114,8 +103,12 @@ static bool by_python(struct dataset *d, const char *whose, double *value) {
     diag_help(&c->diags, "it defines metric(samples); docs/diagnosis.md has an example");
     return false;
 }
-static bool value_of(struct dataset *d, const char *whose, double *value) {
-    return d->python ? by_python(d, whose, value) : by_metric(d, whose, value);
+bool dataset_value(struct dataset *d, const char *whose, double *value) {
+    return ends_with(d->metric, ".py") ? by_python(d, whose, value) : by_metric(d, whose, value);
+}
+bool dataset_is_error(const struct dataset *d) { return !strcmp(d->metric, "mse"); }
+double dataset_drop(const struct dataset *d, double value, double base) {
+    return dataset_is_error(d) ? value : base - value;
 }
 
 /* ---- the command */
@@ -129,11 +122,11 @@ static bool ask_referee(struct dataset *d, const struct referee *with) {
               "--python names a Python that has the package onnxruntime; without --max-drop nobody is asked");
     return false;
 }
-static void tell(struct dataset *d, const struct referee *with, double value, double base, bool error) {
+static void tell(struct dataset *d, const struct referee *with, double value, double base) {
     const struct options *o = d->s->o;
     struct ctx *c = d->s->c;
-    double drop = error ? value : base - value;
-    bool worse = o->max_drop_given && !(drop <= o->max_drop);
+    double drop = dataset_drop(d, value, base);
+    bool error = dataset_is_error(d), worse = o->max_drop_given && !(drop <= o->max_drop);
     const char *than = error ? "" : format(c, ", %s %.6g: a drop of %.3g", with->name, base, drop),
                *allowed = o->max_drop_given ? format(c, " (%.3g is allowed)", o->max_drop) : "";
     if (!o->max_drop_given) than = "";
@@ -151,19 +144,17 @@ static void tell(struct dataset *d, const struct referee *with, double value, do
     }
     session_json(d->s, root);
 }
-void dataset_verify(struct session *s, struct harness *h) {
-    struct dataset d = {.s = s, .h = h, .metric = s->o->metric ? s->o->metric : "mse"};
-    d.python = ends_with(d.metric, ".py");
-    bool error = !strcmp(d.metric, "mse");
+void dataset_verify(struct session *s, const char *exe) {
+    struct dataset d;
     const struct referee *with = s->o->against ? referee_named(s->o->against) : referee_usual(s);
     double value = 0, base = 0;
-    if (!find_samples(&d) || !run_samples(&d)) return;
+    if (!dataset_open(&d, s, "dataset", s->o->dataset) || !dataset_run(&d, exe)) return;
+    bool error = dataset_is_error(&d), compared = !error && s->o->max_drop_given;
     struct arena a = {0};
-    struct tensor **want = NEWN(&a, struct tensor *, s->w->program->outs.n + 1);
+    struct tensor **want = NEWN(&a, struct tensor *, d.outputs + 1);
     if (error) wanted(&d, &a, 0, want);
-    bool asks = error ? !want[0] : s->o->max_drop_given;
+    bool asks = error ? !want[0] : compared;
     arena_free(&a);
-    if ((asks && !ask_referee(&d, with)) || !value_of(&d, "own", &value)) return;
-    if (!error && s->o->max_drop_given && !value_of(&d, "want", &base)) return;
-    tell(&d, with, value, base, error);
+    if ((asks && !ask_referee(&d, with)) || !dataset_value(&d, d.own, &value)) return;
+    if (!compared || dataset_value(&d, d.want, &base)) tell(&d, with, value, base);
 }

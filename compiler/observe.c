@@ -14,7 +14,8 @@ static int exposed(struct graph *g, struct value *v, int number) {
     return top->results.n - 1;
 }
 bool observer_open(struct observer *o, struct session *s, struct quant_plan *plan) {
-    *o = (struct observer){.plan = plan, .output = NEWN(&s->c->arena, int, plan->points.n + 1)};
+    *o = (struct observer){
+        .plan = plan, .results = s->u.g->top->results.n, .output = NEWN(&s->c->arena, int, plan->points.n + 1)};
     for (int k = 0; k < plan->points.n; k++) o->output[k] = exposed(s->u.g, plan->points.v[k].value, k);
     return runner_open(&o->runner, s);
 }
@@ -72,11 +73,11 @@ static bool see_values(struct sight *x, int point, const struct tensor *t) {
     s->all += tensor_count(t);
     return true;
 }
-static bool see_sample(void *env, const char *sample, struct tensor *const *outputs) {
+static bool see_sample(void *env, const struct sample_run *run) {
     struct sight *x = env;
     bool ok = true;
-    x->sample = sample;
-    for (int k = 0; k < x->o->plan->points.n && ok; k++) ok = x->see(x, k, outputs[x->o->output[k]]);
+    x->sample = run->sample;
+    for (int k = 0; k < x->o->plan->points.n && ok; k++) ok = x->see(x, k, run->outputs[x->o->output[k]]);
     return ok;
 }
 bool observe_ranges(struct observer *o, const struct samples *samples, struct seen *seen) {

@@ -9,6 +9,7 @@
 struct observer {
     struct runner runner;
     struct quant_plan *plan;
+    int results; /* of the model itself; they are the program's first */
     int *output; /* of each point: which output of the program it is */
 };
 /* Compiles and builds the model of s, whose graph the plan is of. false: a diagnostic. */

@@ -586,14 +586,16 @@ const struct option_row option_rows[] = {
      "one run",
      CMD_VERIFY, set_dataset, NULL, ONCE},
     {"metric", 0, "NAME|FILE.py",
-     "of --dataset: top1 (label.txt: a class), map (label.txt: lines of CLASS X0 Y0 X1 Y1), mse (output_N, else ONNX "
-     "Runtime's; the default), or metric(samples) of a file of Python",
-     CMD_VERIFY, set_metric, NULL, ONCE},
+     "of --dataset or --eval: top1 (label.txt: a class), map (label.txt: lines of CLASS X0 Y0 X1 Y1), mse (output_N, "
+     "else what is compared with; the default), or metric(samples) of a file of Python",
+     CMD_VERIFY | CMD_QUANTIZE, set_metric, NULL, ONCE},
     {"max-drop", 0, "X",
-     "of --dataset: fail if the metric is lower than ONNX Runtime's by more, 0.01 or 1%; or mse greater", CMD_VERIFY,
-     parse_drop, NULL, ONCE},
+     "fail if the metric of --dataset is lower than ONNX Runtime's by more, 0.01 or 1%; or mse greater. quantize: "
+     "leave "
+     "products in floats, the most sensitive first, until that of --eval is not",
+     CMD_VERIFY | CMD_QUANTIZE, parse_drop, NULL, ONCE},
     {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)",
-     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR, set_python, NULL, ONCE},
+     CMD_VERIFY | CMD_BISECT | CMD_DOCTOR | CMD_QUANTIZE, set_python, NULL, ONCE},
     {"runs", 0, "R", "how many runs to time (default 50; tune 20)",
      CMD_BENCH | CMD_TUNE | CMD_REPORT | CMD_PROFILE | CMD_DIFF, parse_runs, NULL, ONCE},
     {"warmup", 0, "W", "runs before the first timed one (default 5)",

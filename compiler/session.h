@@ -82,6 +82,9 @@ const char *const *session_symbols(struct session *s);
 holders session_takes(struct session *s);
 holders session_gives(struct session *s);
 const char *session_count(struct session *s, bool present, int n); /* "nothing", "2 tensors" */
+/* The file of `stem` ("input", "output") number k that --data has: itself, if it is an archive, else DIR/<stem>_<k>
+ * with one of the endings that are read. NULL: there is none. */
+const char *data_file(struct ctx *c, const char *data, const char *stem, int k);
 /* import_options.contents, from --input and --data. */
 const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind);
 /* All inputs from --input and --data, in order of the API; without both, made-up ones. NULL: diagnostics. */

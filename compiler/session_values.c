@@ -74,18 +74,17 @@ static bool read_value(struct session *s, const char *path, const struct array_n
          some_value(v->kind), some_value(kind));
     return false;
 }
-/* --data itself, if it is an archive, else DIR/<stem>_<k>; NULL: there is no such file. */
-static const char *data_file(struct session *s, const char *stem, int k) {
+const char *data_file(struct ctx *c, const char *data, const char *stem, int k) {
     static const char *const endings[] = {"pb", "npy", "png", "jpg", "jpeg"};
-    if (s->o->data && npz_is(s->o->data)) return s->o->data;
-    for (int e = 0; e < 5 && s->o->data; e++) {
-        const char *path = format(s->c, "%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
+    if (data && npz_is(data)) return data;
+    for (int e = 0; e < 5 && data; e++) {
+        const char *path = format(c, "%s/%s_%d.%s", data, stem, k, endings[e]);
         if (access(path, F_OK) == 0) return path;
     }
     return NULL;
 }
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v) {
-    const char *path = data_file(s, "output", k);
+    const char *path = data_file(s->c, s->o->data, "output", k);
     enum dtype type = p->n ? s->w->program->outs.v[p->first].buf->type : NONE;
     struct array_names names = array_names(s, "output", k, p->name);
     bool absent = false;
@@ -113,7 +112,7 @@ static bool names_input(const char *option, const char *name) {
 static const char *input_file(struct session *s, int k, const char *name) {
     for (int j = s->o->inputs.n; j--;)
         if (names_input(s->o->inputs.v[j], name)) return strrchr(s->o->inputs.v[j], '=') + 1;
-    return data_file(s, "input", k);
+    return data_file(s->c, s->o->data, "input", k);
 }
 const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind) {
     struct session *s = env;

@@ -1,8 +1,8 @@
-/* Weights of fewer than 8 bits stay as small as they are where they are multiplied: a MatMul or Gemm by a
+/* Weights of 8 bits and fewer stay as small as they are where they are multiplied: a MatMul or Gemm by a
  * DequantizeLinear of constants becomes the operator that its row names (ir/graph/op.h), which unpacks each weight as
- * it uses it. Folded, they would be floats of eight times the size. To the same bits: cells are moved, and those of
- * signed types and their zero points get 8 (or 2) more. After `integers`, which takes such weights where the data is
- * quantised, too. */
+ * it uses it. Folded, they would be floats of four to sixteen times the size. To the same bits: cells are moved, and
+ * those of signed types and their zero points get 8 (or 2) more. After `integers`, which takes such weights where the
+ * data is quantised, too. */
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
@@ -17,7 +17,7 @@ struct weights {
     int bits, shift;                             /* what is added to a cell, so that none is below 0 */
 };
 static const struct tensor *constant(const struct value *v) { return v ? v->init : NULL; }
-static bool is_small(enum dtype t) { return t == I4 || t == U4 || t == I2 || t == U2; }
+static bool is_small(enum dtype t) { return t == I4 || t == U4 || t == I2 || t == U2 || t == I8 || t == U8; }
 /* The largest power of two that divides n, up to `most`. */
 static int64_t power_in(int64_t n, int64_t most) {
     int64_t p = 1;

@@ -14,7 +14,7 @@ bool graph_integers(struct graph *g);
 /* After it: why n, which reads something dequantised, is still computed in floats; NULL: it reads nothing of the kind.
  */
 const char *graph_why_floats(struct graph *g, struct node *n);
-/* Weights of fewer than 8 bits are unpacked where they are multiplied. few_bits.c */
+/* Weights of 8 bits and fewer are unpacked where they are multiplied. few_bits.c */
 bool graph_few_bits(struct graph *g);
 /* Nodes of constants that inference left become constants (OP_DEQUANTIZES). infer.c */
 bool graph_fold_constants(struct graph *g);

@@ -33,11 +33,14 @@ static struct value *dequantised(struct region *r, struct node *before, struct v
 }
 
 /* ---- tensors that the run computes */
+static struct quantity quantity_of(const struct insertion *x, const struct quant_point *p) {
+    return x->quantities[quant_point_number(x->measured, x->plan->points.v[p->same_as].value)];
+}
 /* The value of p as its codes stand for it. */
 static struct value *rounded_point(const struct insertion *x, const struct quant_point *p) {
     struct graph *g = x->plan->g;
     struct value *v = p->value;
-    struct quantity q = x->quantities[p->same_as];
+    struct quantity q = quantity_of(x, p);
     struct node *before = v->def ? v->def->next : g->top->first;
     struct value *scale = scalar_f32(g, named(g, v, "scale"), (double)q.scale), *zero = graph_scalar(g, I8, q.zero),
                  *ins[] = {v, scale, zero};
@@ -139,7 +142,7 @@ static void round_bias(const struct weights *w) {
 static void correct_bias(const struct insertion *x, const struct weights *w) {
     struct op_weights lie;
     const struct quant_point *p = quant_point_of(x->plan, w->n->ins.v[0]);
-    const struct seen *seen = &x->seen[p - x->plan->points.v];
+    const struct seen *seen = &x->seen[quant_point_number(x->measured, p->value)];
     struct node *n = w->n;
     if (!n->op->weights || !n->op->weights(n, &lie) || lie.out.axis < 0 || lie.in.axis < 0 || !seen->each) return;
     int64_t channels = op_channel_count(w->w, &lie.out);
@@ -161,7 +164,7 @@ void quant_insert(const struct insertion *x) {
     for (int k = 0; k < x->plan->products.n; k++) {
         struct node *n = x->plan->products.v[k];
         struct weights w = weights_of(x->plan->g, n, x->per_channel);
-        w.x_scale = (double)x->quantities[quant_point_of(x->plan, n->ins.v[0])->same_as].scale;
+        w.x_scale = (double)quantity_of(x, quant_point_of(x->plan, n->ins.v[0])).scale;
         if (x->correct_bias) correct_bias(x, &w);
         widen_scales(&w);
         round_weights(&w);

@@ -7,10 +7,12 @@
 
 struct insertion {
     struct quant_plan *plan;
-    const struct quantity *quantities; /* of each point */
-    const struct seen *seen;           /* of each point; for the bias correction */
-    bool per_channel;                  /* weights have a scale for each channel of the result */
-    bool correct_bias;                 /* what rounded weights change on average is taken off the bias */
+    const struct quant_plan
+        *measured; /* the plan whose points these are of, of the same graph; may have more of them */
+    const struct quantity *quantities;
+    const struct seen *seen; /* for the bias correction */
+    bool per_channel;        /* weights have a scale for each channel of the result */
+    bool correct_bias;       /* what rounded weights change on average is taken off the bias */
 };
 void quant_insert(const struct insertion *x);
 /* Beside product k of the plan its twin, whose data and weights are rounded: two more results of the graph for each,

@@ -7,7 +7,6 @@
 #include "compiler/quantize/plan.h"
 #include "ir/graph/op.h"
 #include "lower/group.h"
-#include <string.h>
 
 struct planner {
     struct graph *g;
@@ -15,8 +14,7 @@ struct planner {
     struct map role,
         root; /* of nodes: enum quant_role + 1; of values: the result that they are computed of, cell by cell */
     struct map denied; /* nodes that are no islands, for their readers */
-    const char *const *leave_out;
-    int nleave_out;
+    const node_list *leave_out;
 };
 static enum quant_role role_of(const struct planner *p, const struct node *n) {
     uintptr_t r = n ? (uintptr_t)map_get(&p->role, PKEY(n)) : 0;
@@ -30,8 +28,8 @@ static bool is_floats(const struct value *v) {
 }
 static bool varies(const struct value *v) { return is_floats(v) && !v->init; }
 static bool left_out(const struct planner *p, const struct node *n) {
-    for (int k = 0; k < p->nleave_out; k++)
-        if (!strcmp(p->leave_out[k], n->name)) return true;
+    for (int k = 0; k < p->leave_out->n; k++)
+        if (p->leave_out->v[k] == n) return true;
     return false;
 }
 static bool is_product(const struct planner *p, const struct node *n) {
@@ -109,12 +107,12 @@ static bool deny_some(struct planner *p) {
 }
 
 /* ---- points */
-static int point_number(const struct quant_plan *q, const struct value *v) {
+int quant_point_number(const struct quant_plan *q, const struct value *v) {
     return (int)(intptr_t)map_get(&q->point_of, PKEY(v)) - 1;
 }
 static void add_reader(struct quant_plan *q, struct value *v, struct node *n, int index) {
     struct arena *a = &q->g->ctx->arena;
-    int k = point_number(q, v);
+    int k = quant_point_number(q, v);
     if (k < 0) {
         k = q->points.n;
         map_put(&q->point_of, PKEY(v), (void *)(intptr_t)(k + 1));
@@ -130,20 +128,16 @@ static int varying_operands(const struct node *n) {
 /* What picks cells of one tensor alone gives codes of the same meaning. Points of operands come before. */
 static void find_shared(struct quant_plan *q, const struct node *n) {
     if (!(n->op->flags & OP_PICKS) || varying_operands(n) != 1 || !varies(n->ins.v[0])) return;
-    int from = point_number(q, n->ins.v[0]);
+    int from = quant_point_number(q, n->ins.v[0]);
     for (int k = 0; k < n->outs.n; k++) {
-        int to = n->outs.v[k] ? point_number(q, n->outs.v[k]) : -1;
+        int to = n->outs.v[k] ? quant_point_number(q, n->outs.v[k]) : -1;
         if (to >= 0) q->points.v[to].same_as = q->points.v[from].same_as;
     }
 }
-struct quant_plan *quant_plan_new(struct graph *g, const char *const *leave_out, int nleave_out) {
-    struct planner p = {.g = g,
-                        .probes = probes_new(g),
-                        .denied = {.arena = &g->ctx->arena},
-                        .leave_out = leave_out,
-                        .nleave_out = nleave_out};
+struct quant_plan *quant_plan_new(struct graph *g, const node_list *leave_out) {
+    struct planner p = {.g = g, .probes = probes_new(g), .denied = {.arena = &g->ctx->arena}, .leave_out = leave_out};
     struct quant_plan *q = NEW(&g->ctx->arena, struct quant_plan);
-    *q = (struct quant_plan){.g = g, .point_of = {.arena = &g->ctx->arena}};
+    *q = (struct quant_plan){.g = g, .left_out = *leave_out, .point_of = {.arena = &g->ctx->arena}};
     do find_roles(&p);
     while (deny_some(&p));
     for (struct node *n = g->top->first; n; n = n->next) {
@@ -161,6 +155,10 @@ struct quant_plan *quant_plan_new(struct graph *g, const char *const *leave_out,
     return q;
 }
 const struct quant_point *quant_point_of(const struct quant_plan *p, const struct value *v) {
-    int k = point_number(p, v);
+    int k = quant_point_number(p, v);
     return k < 0 ? NULL : &p->points.v[k];
+}
+int64_t quant_weights_bytes(const struct node *product) {
+    const struct tensor *t = product->ins.v[1]->init;
+    return dtype_packed_bytes(t->type, tensor_count(t));
 }

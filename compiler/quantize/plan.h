@@ -17,16 +17,20 @@ struct quant_point {
     VEC(struct use) readers;
     int same_as; /* the point whose quantity it has: its cells are picked from that one's; its own number: none */
 };
+typedef VEC(struct node *) node_list;
 struct quant_plan {
     struct graph *g;
+    node_list left_out;
     VEC(struct quant_point) points;
-    VEC(struct node *) products;
+    node_list products;
     struct map point_of; /* value to number + 1 */
     int islands;
 };
-/* leave_out, nleave_out: names of nodes that stay floats. The plan lives in the arena of g's context, and says the same
- * of an equal graph, in the same order. */
-struct quant_plan *quant_plan_new(struct graph *g, const char *const *leave_out, int nleave_out);
+/* leave_out: nodes that stay floats. The plan lives in the arena of g's context, and says the same of an equal graph,
+ * in the same order. One that leaves out more has no points that the other has not. */
+struct quant_plan *quant_plan_new(struct graph *g, const node_list *leave_out);
+int64_t quant_weights_bytes(const struct node *product); /* before they are codes */
 /* The point of a value; NULL: it has none. */
 const struct quant_point *quant_point_of(const struct quant_plan *p, const struct value *v);
+int quant_point_number(const struct quant_plan *p, const struct value *v); /* among the points; -1: none */
 #endif

@@ -1,0 +1,63 @@
+/* From the model to the plan, and from what was found out to codes in the graph; see quantization.h. */
+#include "compiler/quantization.h"
+#include "compiler/quantize/equalize.h"
+#include "ir/graph/op.h"
+#include <string.h>
+
+static const char LAST_PASS[] = "fold-affine"; /* the last that folds; those behind it are about machines */
+
+static bool find_quantised(struct session *s) {
+    struct region *top = s->u.g->top;
+    for (struct node *n = top->first; n; n = n->next)
+        if (n->op && n->op->flags & (OP_QUANTIZES | OP_DEQUANTIZES)) {
+            diag_at(&s->c->diags, DIAG_ERROR, E_OP, NULL, n->origin, "the model is quantised already");
+            diag_help(&s->c->diags, "give the model of floats that it was made from");
+            return true;
+        }
+    return false;
+}
+/* The nodes that --exclude names. false: there is none of one of them. */
+static bool find_excluded(struct session *s, node_list *nodes) {
+    const struct quantize_options *q = &s->o->quantize;
+    bool ok = true;
+    for (int k = 0; k < q->exclude.n; k++) {
+        bool found = false;
+        for (struct node *n = s->u.g->top->first; n; n = n->next)
+            if (!strcmp(n->name, q->exclude.v[k])) {
+                PUSH(&s->c->arena, nodes, n);
+                found = true;
+            }
+        if (found) continue;
+        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--exclude: no node is called %s",
+                diag_quote(&s->c->arena, q->exclude.v[k]));
+        diag_help(&s->c->diags, "`gcc2nn compile --dump-after=nodes` lists them, and into which of them others went");
+        ok = false;
+    }
+    return ok;
+}
+struct quant_plan *quantization_plan(struct session *s, const struct options *o) {
+    if (!session_open(s, o)) return NULL;
+    node_list excluded = {0};
+    s->compile.stop_after = LAST_PASS;
+    if (!session_compile(s) || find_quantised(s) || !find_excluded(s, &excluded)) return NULL;
+    if (o->quantize.equalize) quant_equalize(s->u.g);
+    struct quant_plan *p = quant_plan_new(s->u.g, &excluded);
+    if (p->products.n) return p;
+    diag(&s->c->diags, DIAG_ERROR, E_OP,
+         "the model has no product that can be quantised: none with constant weights in f32");
+    return NULL;
+}
+struct quant_plan *quantization_insert(const struct quantization *z, struct quant_plan *whole, int floats) {
+    struct quant_plan *p = whole;
+    node_list out = {0};
+    for (int k = 0; k < whole->left_out.n; k++) PUSH(&whole->g->ctx->arena, &out, whole->left_out.v[k]);
+    for (int k = 0; k < floats; k++) PUSH(&whole->g->ctx->arena, &out, whole->products.v[z->sensitivity[k].product]);
+    if (floats) p = quant_plan_new(whole->g, &out);
+    quant_insert(&(struct insertion){.plan = p,
+                                     .measured = whole,
+                                     .quantities = z->quantities,
+                                     .seen = z->seen,
+                                     .per_channel = !z->o->quantize.per_tensor,
+                                     .correct_bias = z->o->quantize.bias_correction});
+    return p;
+}
