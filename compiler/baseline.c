@@ -51,6 +51,13 @@ static int64_t limit_of(const struct baseline *b, const struct options *o, enum 
     double limit = (double)b->before.v[k] * (1 + allowed(o, k) / 100);
     return limit < 9e18 ? (int64_t)limit : INT64_MAX;
 }
+static const char *shown(struct arena *a, const json_t *value) {
+    if (json_is_string(value)) return diag_quote(a, json_string_value(value));
+    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    const char *kept = arena_printf(a, "%s", text ? text : "none");
+    free(text);
+    return kept;
+}
 /* Numbers of another model, target or size say nothing. */
 static bool same_thing(const struct baseline *b, const struct bench *bench) {
     struct session *s = bench->s;
@@ -61,12 +68,9 @@ static bool same_thing(const struct baseline *b, const struct bench *bench) {
     json_object_foreach(own, key, value) {
         json_t *other = json_object_get(b->result, key);
         if (json_equal(value, other)) continue;
-        char *now = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT),
-             *before = other ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, b->path, NULL, "%s of the baseline is %s, and %s here", key,
-                before ? before : "not there", now ? now : "");
+                shown(&s->c->arena, other), shown(&s->c->arena, value));
         diag_help(&s->c->diags, "measure it with the options of this run: `gcc2nn bench MODEL --json >FILE`");
-        free(now), free(before);
         same = false;
     }
     json_decref(own);

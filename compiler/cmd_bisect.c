@@ -24,8 +24,9 @@ struct attempt {
     const char *pass, *decision; /* the last that was made */
     const char *why;             /* it departs */
 };
-/* PASS: one that none can be left out of. PROGRAM: the plainest one, of which no more can be told. */
-enum culprit_kind { NOTHING, DECISION, PASS, NODE, PROGRAM };
+/* PASS: one that none can be left out of. REFERENCE: what --data says, from which the one who is asked for nodes
+ * departs, too. PROGRAM: the plainest one, of which no more can be told. */
+enum culprit_kind { NOTHING, DECISION, PASS, NODE, REFERENCE, PROGRAM };
 struct culprit {
     enum culprit_kind kind;
     const char *pass; /* NULL: none */
@@ -130,11 +131,22 @@ static const char *first_change(struct bisection *b, int limit) {
 }
 
 /* ---- nodes */
-/* The first whose result departs in the plain program; *asked: there was something to compare with. */
-static const char *first_node(struct bisection *b, const char **why, bool *asked) {
+/* Do the model's own outputs, which are right by the one who was asked, depart from what is wanted? */
+static bool reference_departs(struct bisection *b, const struct verification *v) {
+    bool any = false;
+    for (int k = 0; k < v->s->own_outputs && !any; k++) {
+        struct text t = {0};
+        any = b->want[k] && !verification_same(v, k, b->want[k], &t);
+        text_free(&t);
+    }
+    return any;
+}
+/* Looks for the first whose result departs in the plain program. Where there is something to compare with: NODE, or if
+ * there is none REFERENCE, or NOTHING; else PROGRAM. */
+static enum culprit_kind first_node(struct bisection *b, struct culprit *q) {
     struct options each = *b->o;
     struct session s;
-    const char *found = NULL;
+    enum culprit_kind found = PROGRAM;
     each.each_node = true;
     progress("bisect: every node");
     bool ok = session_open(&s, &each);
@@ -149,17 +161,19 @@ static const char *first_node(struct bisection *b, const char **why, bool *asked
     json_t *list = json_array();
     if (ok) {
         struct verification v = verification_of(&s, &h, inputs, quick ? outputs : NULL, list);
-        *asked = verification_ask_nodes(&v);
-        for (int j = 0; *asked && j < n && !found; j++) {
+        if (verification_ask_nodes(&v)) found = NOTHING;
+        for (int j = 0; j < n && found == NOTHING; j++) {
             int k = (j + s.own_outputs) % n; /* the model's own come last, as they stand in it */
             struct text t = {0};
             const struct value *r = s.u.g->top->results.v[k];
             if (!verification_node_same(&v, k, &t)) {
-                found = kept(b, r->def ? r->def->origin : diag_quote(&s.c->arena, r->name));
-                *why = kept(b, t.s);
+                found = NODE;
+                q->what = kept(b, r->def ? r->def->origin : diag_quote(&s.c->arena, r->name));
+                q->why = kept(b, t.s);
             }
             text_free(&t);
         }
+        if (found == NOTHING && reference_departs(b, &v)) found = REFERENCE;
     }
     json_decref(list);
     session_free(&s);
@@ -168,7 +182,6 @@ static const char *first_node(struct bisection *b, const char **why, bool *asked
 
 /* ---- the search */
 static void blame_baseline(struct bisection *b, const struct attempt *plain, struct culprit *q) {
-    bool asked = false;
     q->kind = PROGRAM, q->why = plain->why;
     if (!plain->interpreted && right_in_loops(b, 0)) {
         q->printed = true;
@@ -178,8 +191,8 @@ static void blame_baseline(struct bisection *b, const struct attempt *plain, str
         q->kind = PASS, q->pass = q->then, q->then = NULL;
         return;
     }
-    if ((q->what = first_node(b, &q->why, &asked))) q->kind = NODE;
-    else if (asked) q->kind = PASS, q->pass = "constants"; /* all that stands between the nodes and the plain program */
+    q->kind = first_node(b, q);
+    if (q->kind == NOTHING) q->kind = PASS, q->pass = "constants"; /* all that stands between nodes and plain program */
 }
 static void blame_decision(struct bisection *b, int number, const struct attempt *wrong, struct culprit *q) {
     *q = (struct culprit){
@@ -222,6 +235,11 @@ static void tell(struct bisection *b, const struct culprit *q) {
         diag_node(&c->diags, DIAG_ERROR, E_OUTPUT, q->what,
                   "the first node whose result departs from %s, in the plainest program, too: %s", than, q->why);
         diag_help(&c->diags, "the kernel of its operator is wrong, or a weight that it reads");
+    } else if (q->kind == REFERENCE) {
+        diag(&c->diags, DIAG_ERROR, E_OUTPUT, "every node is right by %s, which departs from %s, too; %s",
+             referee_usual(&b->whole)->name, than, q->why);
+        diag_help(&c->diags, "the reference was made of other inputs, or by another model: look at what prepares the "
+                             "inputs, and at the export");
     } else {
         diag(&c->diags, DIAG_ERROR, E_OUTPUT, "outputs depart from %s in the plainest program already%s%s; %s", than,
              q->printed ? "" : ": an operator, a weight or the import", printed, q->why);
@@ -231,7 +249,7 @@ static void tell(struct bisection *b, const struct culprit *q) {
     }
 }
 static json_t *culprit_json(struct bisection *b, const struct culprit *q) {
-    static const char *const kinds[] = {NULL, "decision", "pass", "node", "program"};
+    static const char *const kinds[] = {NULL, "decision", "pass", "node", "reference", "program"};
     struct arena *a = &b->whole.c->arena;
     json_t *o = json_pack("{s:s, s:s}", "kind", kinds[q->kind], "with", b->with->key);
     if (q->pass) json_object_set_new(o, "pass", json_string(q->pass));

@@ -207,6 +207,12 @@ static void take_rank(struct file *f, const struct options *o, struct settings *
         *s = at.v.v[k];
     }
 }
+static bool same_key(const struct toml_entry *a, const struct toml_entry *b) {
+    if (a->line != b->line || a->npath != b->npath) return false;
+    for (int k = 0; k < a->npath; k++)
+        if (strcmp(a->path[k], b->path[k])) return false;
+    return true;
+}
 /* Every table is looked at, also those that do not count now: what is misspelt shall not wait. */
 static bool check_file(struct file *f, const struct options *o, const struct settings *out) {
     bool ok = true, found = !out->profile;
@@ -227,7 +233,7 @@ static bool check_file(struct file *f, const struct options *o, const struct set
         }
         const char *key = e->path[p.depth];
         struct setting s = {.row = option_setting(key, o->command->bit)};
-        if (!s.row) {
+        if (!s.row && !(k && same_key(&f->list.v[k - 1], e))) { /* each element of an array is an entry */
             wrong(f, e->line, "%s: %s is no option that a file can set%s", place_text(f->c, &p),
                   diag_quote(&f->c->arena, key), option_setting_near(&f->c->arena, key));
             diag_help(&f->c->diags, "the options of `gcc2nn compile --help` and its like, by their long names");

@@ -212,7 +212,7 @@ void verification_ask(struct verification *v) {
 bool verification_same(const struct verification *v, int k, const struct tensor *want, struct text *why) {
     struct tolerance t = tolerance_of(v, k);
     struct deviation found;
-    return within_tolerance(v->outputs[k], want, &t, &found, why);
+    return within_tolerance(output_of(v, &v->s->c->arena, k), want, &t, &found, why);
 }
 struct tensor **verification_wanted(struct verification *v, const struct referee **with) {
     const struct options *o = v->s->o;

@@ -157,9 +157,10 @@ CODE(
     "the interpreter's in a bit.",
     "model.onnx: output 0, \"y\", differs from the reference: element 3 of 10 is -0.67, expected 0.33 (error 1, 0.55 "
     "of the greatest magnitude; 0.0001 of it is allowed)",
-    "`gcc2nn verify --each-node` finds the first node that differs. If the interpreter agrees with ONNX Runtime, it is "
-    "a "
-    "mistake in gcc2nn: please report it.")
+    "`gcc2nn verify --each-node` finds the first node that differs, `gcc2nn bisect` what makes it so. A reference from "
+    "which --against=ort departs, too, is that of other inputs or of another model. If the interpreter agrees with "
+    "ONNX "
+    "Runtime, it is a mistake in gcc2nn: please report it.")
 CODE(E_CALIBRATION, 903, "samples differ from those of the calibration",
      "A tensor takes values for which its range was not made: more than 0.1 % of them lie outside of it, or they are "
      "distributed otherwise (a Jensen-Shannon divergence above 0.1).",
