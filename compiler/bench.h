@@ -9,10 +9,10 @@ struct bench {
     double *times;          /* nanoseconds, the shortest first */
     uint64_t *instructions; /* under an emulator, whose times mean nothing, the fewest first; NULL: on this machine */
     struct code_size size;
-    const int64_t *dims;        /* of the symbols */
+    const int64_t *dims;               /* of the symbols */
     struct tensor **inputs, **outputs; /* those of the last run */
-    char checksum[17];          /* of their bytes */
-    struct kernel_rows kernels; /* with --per-kernel */
+    char checksum[17];                 /* of their bytes */
+    struct kernel_rows kernels;        /* with --per-kernel */
 };
 /* Compiles, builds and runs the model of a session that is open. false: a diagnostic was recorded. */
 bool bench_run(struct bench *b, struct session *s);

@@ -147,9 +147,10 @@ static bool refuse_type(struct diags *d, const struct npy *h, enum dtype want) {
          needed);
     if (words) diag_help(d, "convert it: numpy.save(FILE, array.astype(\"%s\"))", words);
     else
-        diag_help(d, "%s", want == STR ? "strings are of NumPy's kinds S and U"
-                                       : "floats of 16 and 8 bits that NumPy has not, and elements below a byte, are "
-                                         "saved as their codes: \"<u2\" or \"|u1\"");
+        diag_help(d, "%s",
+                  want == STR ? "strings are of NumPy's kinds S and U"
+                              : "floats of 16 and 8 bits that NumPy has not, and elements below a byte, are "
+                                "saved as their codes: \"<u2\" or \"|u1\"");
     return false;
 }
 

@@ -16,7 +16,8 @@ CODE(E_WRITE, 103, "cannot write the output",
      "The output folder could not be written. Outputs are written beside their final place and renamed at the end, so "
      "nothing is left half-written.",
      "model.onnx: \"results\" exists and was not written by gcc2nn",
-     "Name another place with --out. Only regular files, empty folders and those with a manifest of gcc2nn are replaced.")
+     "Name another place with --out. Only regular files, empty folders and those with a manifest of gcc2nn are "
+     "replaced.")
 CODE(E_ONNX, 201, "not a valid ONNX model",
      "The file is not an ONNX protobuf message, is truncated, nests too deeply, or declares sizes that its bytes do "
      "not have.",
