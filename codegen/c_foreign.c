@@ -16,7 +16,8 @@ const char *c_foreign_args(struct fe *f, const struct stmt *s) {
     const struct foreign *fn = s->u.foreign.fn;
     const char *args = "";
     for (int i = 0, op = 0, number = 0; i < fn->n; i++) {
-        const char *comma = i ? ", " : "";
+        const char *comma = *args ? ", " : "";
+        if (fn->params[i].use == FOREIGN_ABSENT) continue;
         if (fn->params[i].use == FOREIGN_NUMBER) {
             args = format(f->c, "%s%s%s", args, comma, c_text(f, s->u.foreign.args[number++], true));
             continue;

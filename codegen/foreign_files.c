@@ -27,18 +27,20 @@ static const char *param_name(const struct program *p, const struct foreign *f, 
     return name;
 }
 static void put_params(struct text *out, const struct program *p, const struct foreign *f) {
-    for (int k = 0; k < f->n; k++) {
+    for (int k = 0, n = 0; k < f->n; k++) {
         const struct foreign_param *q = &f->params[k];
-        const char *comma = k ? ", " : "", *name = param_name(p, f, k);
+        if (q->use == FOREIGN_ABSENT) continue;
+        const char *comma = n++ ? ", " : "", *name = param_name(p, f, k);
         if (q->use == FOREIGN_NUMBER) text_printf(out, "%s%s %s", comma, number_type(q->type), name);
         else text_printf(out, "%s%s%s *%s", comma, q->use == FOREIGN_READ ? "const " : "", dtype_c(q->type), name);
     }
 }
 static void put_head(struct text *out, const struct program *p, const struct foreign *f) {
     text_printf(out, "void %s(", emit_foreign_name(p->c, f, &p->emit));
-    if (p->device) text_printf(out, "void *stream, const ptrdiff_t *grid%s", f->n ? ", " : "");
+    bool any = foreign_param(f, false, 0) || foreign_param(f, true, 0);
+    if (p->device) text_printf(out, "void *stream, const ptrdiff_t *grid%s", any ? ", " : "");
     put_params(out, p, f);
-    text_add(out, !p->device && !f->n ? "void)" : ")");
+    text_add(out, !p->device && !any ? "void)" : ")");
 }
 void foreign_declarations(const struct program *p, struct text *out) {
     foreigns all = {0};
@@ -61,6 +63,7 @@ void foreign_declarations(const struct program *p, struct text *out) {
 /* An argument, as the source spells its type. */
 static void put_argument(struct text *out, const struct foreign_param *q, const char *arg, bool cell) {
     const char *type = q->c ? q->c : dtype_c(q->type);
+    if (q->use == FOREIGN_ABSENT) arg = "0";
     if (cell && q->use != FOREIGN_NUMBER) text_printf(out, "%s[i]", arg);
     else
         text_printf(out, "(%s%s%s)%s", q->use == FOREIGN_READ ? "const " : "", type,

@@ -22,6 +22,7 @@ static void put_source(struct ctx *c, struct text *out, const struct foreign *f)
         bool number = p->use == FOREIGN_NUMBER;
         const char *type = format(c, "%s%s", p->use == FOREIGN_WRITTEN ? "" : "const ", dtype_c(p->type));
         args[k] = format(c, "gcc2nn_%d", k);
+        if (p->use == FOREIGN_ABSENT) continue;
         text_printf(out, number ? "    %s %s = *(%s *)a[%d];\n" : "    %s *%s = (%s *)a[%d];\n", type, args[k], type,
                     k);
     }

@@ -68,7 +68,7 @@ static void find_unknown(void *env, struct node *n) {
 /* ---- one function */
 static const char *c_type(enum dtype t) {
     bool number = t == BOOL || t == F32 || t == F64 || (dtype_is_int(t) && dtype_bytes(t) * 8 == dtype_bits(t));
-    return !number ? NULL : t == BOOL ? "bool" : dtype_c(t);
+    return dtype_is_half(t) ? "uint16_t" : !number ? NULL : t == BOOL ? "bool" : dtype_c(t);
 }
 struct dims_said {
     int n;
@@ -104,7 +104,9 @@ static bool put_value(struct stubs *q, struct written *w, const struct node *n, 
     const char *type = v && v->type.kind == TY_TENSOR ? c_type(v->type.dtype) : "float";
     if (!type) return refuse(q, n, format(q->c, "it has tensors of %s", dtype_name(v->type.dtype)));
     text_printf(&w->params, "%s%s%s *%s", w->params.n ? ", " : "", input >= 0 ? "const " : "", type, name);
-    text_printf(&w->comment, " *  @param %s [", name);
+    if (!v && input >= 0) return text_printf(&w->comment, " *  @param %s optional  this node has none\n", name), true;
+    bool half = v && v->type.kind == TY_TENSOR && dtype_is_half(v->type.dtype);
+    text_printf(&w->comment, " *  @param %s %s[", name, half ? dtype_name(v->type.dtype) : "");
     if (v && v->type.kind == TY_TENSOR && v->type.rank >= 0) {
         const char *count = "1";
         for (int k = 0; k < v->type.rank; k++) {
@@ -122,13 +124,38 @@ static bool put_value(struct stubs *q, struct written *w, const struct node *n, 
     if (input < 0) text_printf(&w->body, "    (void)%s; /* to be written */\n", name);
     return true;
 }
+/* May it stand between quotes in a comment? */
+static bool is_plain(const struct str_elem *s) {
+    for (size_t k = 0; k < s->n; k++)
+        if (s->p[k] < ' ' || s->p[k] > '~' || strchr("\"*\\/", s->p[k])) return false;
+    return true;
+}
+static void put_list(struct stubs *q, struct written *w, const struct attr *a, const char *name) {
+    text_printf(&w->comment, " *  @attr %s", name);
+    if (a->kind == AT_STRING) {
+        if (is_plain(&a->u.s)) text_printf(&w->comment, " = \"%.*s\"", (int)a->u.s.n, a->u.s.p);
+        text_printf(&w->params, ", const char *%s", name);
+    } else {
+        const char *count = c_ident(q->c, format(q->c, "n_%s", name));
+        text_printf(&w->comment, " [%s]", count);
+        text_printf(&w->params, ", const %s *%s, int64_t %s", a->kind == AT_INTS ? "int64_t" : "float", name, count);
+        text_printf(&w->body, "    (void)%s;\n", count);
+    }
+    text_char(&w->comment, '\n');
+    text_printf(&w->body, "    (void)%s;\n", name);
+}
 static bool put_attribute(struct stubs *q, struct written *w, const struct attr *a) {
     const char *name = c_ident(q->c, a->name);
-    bool number = (a->kind == AT_INT || a->kind == AT_FLOAT) && !strcmp(name, a->name);
+    bool number = a->kind == AT_INT || a->kind == AT_FLOAT,
+         list = a->kind == AT_INTS || a->kind == AT_FLOATS || a->kind == AT_STRING;
+    if ((number || list) && strcmp(name, a->name) != 0) number = list = false;
+    if (list) return put_list(q, w, a, name), true;
     if (!number) {
         struct text t = {0};
         emit_comment_text(&t, a->name);
-        text_printf(&w->comment, " *  The attribute %s is no number, or no word of C: a function does not get it.\n",
+        text_printf(&w->comment,
+                    " *  The attribute %s is no number, list of numbers or text, or no word of C: a function does not "
+                    "get it.\n",
                     t.s);
         text_free(&t);
         return true;

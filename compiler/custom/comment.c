@@ -1,8 +1,10 @@
 /* The comment of an operator's function: what its C does not say. Tags as Doxygen has them, each on a line of its own:
  *
  *   @op my.domain:Sparse           the operator, where --op does not say it
- *   @param x [rows..., d] text     the dims of a pointer's tensor
- *   @attr alpha = 0.5 text         a number that is an attribute of the node
+ *   @param x [rows..., d] text     the dims of a pointer's tensor; before them what 16 bits are, f16[d] or bf16[d];
+ * behind them `optional`
+ *   @attr alpha = 0.5 text         a number that is an attribute of the node; a text, = "words"
+ *   @attr axes [n] optional text   a list, whose length is n
  *   @each rows                     the function is called for each index of that dim
  *   @grid n, 1, 1                  blocks, and with @block threads of each, for a function of the GPU
  *
@@ -136,6 +138,19 @@ static bool read_dim(struct reader *r, struct foreign_dim *d) {
 }
 
 /* ---- tags */
+static bool accept_word(struct reader *r, const char *want) {
+    const char *from = r->p, *found = word(r);
+    bool same = found && !strcmp(found, want);
+    if (!same) r->p = from;
+    return same;
+}
+/* Of 16 bits, right in front of dims: bf16[n, d]. */
+static enum dtype half_type(struct reader *r) {
+    const char *from = r->p, *found = word(r);
+    enum dtype t = !found ? NONE : !strcmp(found, "f16") ? F16 : !strcmp(found, "bf16") ? BF16 : NONE;
+    if (t == NONE || r->p == r->end || *r->p != '[') return r->p = from, NONE;
+    return t;
+}
 static bool tag_param(struct reader *r, struct comment *out) {
     enum { MOST = sizeof out->params / sizeof *out->params };
     if (accept(r, "[in]") || accept(r, "[out]") || accept(r, "[in,out]")) blanks(r); /* Doxygen's */
@@ -147,13 +162,24 @@ static bool tag_param(struct reader *r, struct comment *out) {
     struct comment_param *p = &out->params[out->nparams++];
     at.width = (int)strlen(name);
     *p = (struct comment_param){.name = name, .at = at};
-    if (!accept(r, "[")) return true;
+    p->type = half_type(r);
+    if (!accept(r, "[")) return p->optional = accept_word(r, "optional"), true;
     p->shaped = true;
     while (!accept(r, "]")) {
         if (p->ndims == FOREIGN_DIMS) return fail_here(r, "too many dims");
         if (p->ndims && !accept(r, ",")) return fail_here(r, "`,` or `]` expected");
         if (!read_dim(r, &p->dims[p->ndims++])) return false;
     }
+    p->optional = accept_word(r, "optional");
+    return true;
+}
+/* "words", of which none is escaped: the end of the line, or of the comment, is no part of it. */
+static bool default_text(struct reader *r, struct comment_attr *a) {
+    const char *from = r->p, *to = memchr(from, '"', (size_t)(r->end - from));
+    if (!to) return fail_here(r, "a `\"` that ends the text is missing");
+    a->text = internn(r->s->c->names, from, (size_t)(to - from));
+    a->has_default = true;
+    r->p = to + 1;
     return true;
 }
 static bool tag_attr(struct reader *r, struct comment *out) {
@@ -166,7 +192,14 @@ static bool tag_attr(struct reader *r, struct comment *out) {
     at.width = (int)strlen(name);
     struct comment_attr *a = &out->attrs[out->nattrs++];
     *a = (struct comment_attr){.name = name, .at = at};
-    if (!accept(r, "=")) return true;
+    if (accept(r, "[")) {
+        blanks(r);
+        if (!(a->count = word(r))) return fail_here(r, "the name of the parameter that has its length expected");
+        if (!accept(r, "]")) return fail_here(r, "`]` expected");
+    }
+    a->optional = accept_word(r, "optional");
+    if (a->count || a->optional || !accept(r, "=")) return true;
+    if (accept(r, "\"")) return default_text(r, a);
     blanks(r);
     char number[64];
     size_t n = 0;

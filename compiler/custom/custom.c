@@ -141,7 +141,7 @@ static bool same_params(const struct foreign_op *a, const struct foreign_op *b) 
     for (int k = 0; k < a->n; k++) {
         const struct foreign_op_param *x = &a->params[k], *y = &b->params[k];
         if (strcmp(x->name, y->name) != 0 || x->use != y->use || x->type != y->type || x->of != y->of ||
-            x->attribute != y->attribute || !same_dims(x, y))
+            x->attribute != y->attribute || x->optional != y->optional || !same_dims(x, y))
             return false;
     }
     return true;

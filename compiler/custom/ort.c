@@ -70,21 +70,23 @@ static void put_check(struct instance *q, const char *cond, const char *what, co
     text_printf(q->t, "    if (!(%s)) return ort_fail(k, \"%s of input %s is not what the operator says\");\n", cond,
                 what, name);
 }
+/* Nothing is checked of an optional one that is not there; what it alone would name is 0. */
 static void take_input(struct instance *q, const struct foreign_op_param *p, int at) {
     int fixed = 0;
-    const char *many = NULL, *place = "0";
+    const char *many = NULL, *place = "0", *or_absent = p->optional ? format(q->c, "!in[%d].there || ", at) : "",
+               *there = p->optional ? format(q->c, "!in[%d].there ? 0 : ", at) : "";
     text_printf(q->t, "    if ((failed = ort_input(k, context, %d, &in[%d])) != NULL) return failed;\n", at, at);
     if (!p->shaped) return;
     for (int d = 0; d < p->ndims; d++)
         if (p->dims[d].many) many = p->dims[d].name;
         else fixed++;
-    put_check(q, format(q->c, "in[%d].rank %s %d", at, many ? ">=" : "==", fixed), "the rank", p->name);
+    put_check(q, format(q->c, "%sin[%d].rank %s %d", or_absent, at, many ? ">=" : "==", fixed), "the rank", p->name);
     for (int d = 0; d < p->ndims; d++) {
         const struct foreign_dim *e = &p->dims[d];
         const char *dim = format(q->c, "in[%d].dims[%s]", at, place);
         bool known = e->name && map_get(&q->sizes, PKEY(e->name));
         if (e->many) {
-            const char *count = format(q->c, "(in[%d].rank - %d)", at, fixed);
+            const char *count = format(q->c, "(%sin[%d].rank - %d)", there, at, fixed);
             dim = format(q->c, "ort_product(in[%d].dims + %s, %s)", at, place, count);
             if (!known) {
                 name_size(q, e->name, dim);
@@ -93,18 +95,19 @@ static void take_input(struct instance *q, const struct foreign_op_param *p, int
                             e->name, at, place, e->name, count);
             } else
                 put_check(q,
-                          format(q->c, "%s == rank_%s && !memcmp(in[%d].dims + %s, dims_%s, sizeof(int64_t) * rank_%s)",
-                                 count, e->name, at, place, e->name, e->name),
+                          format(q->c,
+                                 "%s(%s == rank_%s && !memcmp(in[%d].dims + %s, dims_%s, sizeof(int64_t) * rank_%s))",
+                                 or_absent, count, e->name, at, place, e->name, e->name),
                           "a dim", p->name);
             place = format(q->c, "%s + rank_%s", place, e->name);
             continue;
         }
-        if (e->name && !known) name_size(q, e->name, dim);
+        if (e->name && !known) name_size(q, e->name, format(q->c, "%s%s", there, dim));
         else {
             struct text f = {0};
             if (e->name) text_printf(&f, "size_%s", e->name);
             else put_divisors(q->t, e->value), put_formula(&f, e->value);
-            put_check(q, format(q->c, "%s == %s", dim, f.s), "a dim", p->name);
+            put_check(q, format(q->c, "%s%s == %s", or_absent, dim, f.s), "a dim", p->name);
             text_free(&f);
         }
         place = format(q->c, "%s + 1", place);
@@ -147,16 +150,32 @@ static void put_number(struct instance *q, const struct foreign_op_param *p, int
     if (!p->attribute) text_printf(q->t, "(%s)size_%s", c_type_of(q, p), p->name);
     else text_printf(q->t, "(%s)k->%c[%d]", c_type_of(q, p), dtype_is_int(p->type) ? 'i' : 'f', attr);
 }
+/* Sizes that attributes are, and the lengths of lists. */
+static void take_attributes(struct instance *q) {
+    for (int k = 0, attr = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        if (!p->attribute) continue;
+        if (p->use == FOREIGN_NUMBER && dtype_is_int(p->type)) name_size(q, p->name, format(q->c, "k->i[%d]", attr));
+        if (p->count && !map_get(&q->sizes, PKEY(p->count)))
+            name_size(q, p->count, format(q->c, "(int64_t)k->n[%d]", attr));
+        else if (p->count)
+            text_printf(
+                q->t, "    if ((int64_t)k->n[%d] != size_%s) return ort_fail(k, \"the lists of length %s differ\");\n",
+                attr, p->count, p->count);
+        attr++;
+    }
+}
+static void take_inputs(struct instance *q, bool optional) {
+    for (int k = 0, at = 0; k < q->op->n; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        if (foreign_is_input(p) && p->optional == optional) take_input(q, p, at);
+        at += foreign_is_input(p);
+    }
+}
 static void put_tensors(struct instance *q) {
     int ins = 0, outs = 0, attrs = 0;
-    for (int k = 0; k < q->op->n; k++) {
-        const struct foreign_op_param *p = &q->op->params[k];
-        if (p->attribute && dtype_is_int(p->type)) name_size(q, p->name, format(q->c, "k->i[%d]", attrs));
-        attrs += p->attribute;
-    }
-    attrs = 0;
-    for (int k = 0; k < q->op->n; k++)
-        if (q->op->params[k].use == FOREIGN_READ) take_input(q, &q->op->params[k], ins++);
+    take_attributes(q);
+    take_inputs(q, false), take_inputs(q, true);
     for (int k = 0; k < q->op->n; k++)
         if (q->op->params[k].use == FOREIGN_WRITTEN) give_output(q, &q->op->params[k], outs++);
     if (q->op->each) text_printf(q->t, "    for (int64_t row = 0; row < size_%s; row++)\n    ", q->op->each);
@@ -165,11 +184,10 @@ static void put_tensors(struct instance *q) {
     for (int k = 0; k < q->op->n; k++) {
         const struct foreign_op_param *p = &q->op->params[k];
         if (k) text_add(q->t, ", ");
-        if (p->use == FOREIGN_NUMBER) {
-            put_number(q, p, attrs);
-            attrs += p->attribute;
-            continue;
-        }
+        if (p->use == FOREIGN_NUMBER) put_number(q, p, attrs);
+        else if (p->attribute) text_printf(q->t, "(const %s *)k->list[%d]", c_type_of(q, p), attrs);
+        attrs += p->attribute;
+        if (p->use == FOREIGN_NUMBER || p->attribute) continue;
         bool read = p->use == FOREIGN_READ, sliced = q->op->each && p->ndims && p->dims[0].name == q->op->each;
         const char *tensor = format(q->c, "%s[%d]", read ? "in" : "out", read ? ins++ : outs++);
         text_printf(q->t, "(%s%s *)%s.cells", read ? "const " : "", c_type_of(q, p), tensor);
@@ -202,23 +220,36 @@ static int slots(const struct op_slot *s) {
     while (s[n].name) n++;
     return n;
 }
+static const char *attr_kind_word(enum attr_kind k) {
+    return k == AT_INT      ? "ORT_INT"
+           : k == AT_FLOAT  ? "ORT_FLOAT"
+           : k == AT_INTS   ? "ORT_INTS"
+           : k == AT_FLOATS ? "ORT_FLOATS"
+                            : "ORT_TEXT";
+}
 static void put_row(struct instance *q, int number, int nins, int nouts) {
-    text_printf(q->t, "static const int types_%d[] = {", number);
+    text_printf(q->t, "static const struct ort_slot slots_%d[] = {", number);
     if (q->op->result != NONE) {
         for (int k = 0; k < q->op->n; k++)
-            if (!q->op->params[k].attribute) text_printf(q->t, "%d, ", dtype_onnx(q->op->params[k].type));
-        text_printf(q->t, "%d", dtype_onnx(q->op->result));
+            if (!q->op->params[k].attribute) text_printf(q->t, "{%d, 0}, ", dtype_onnx(q->op->params[k].type));
+        text_printf(q->t, "{%d, 0}", dtype_onnx(q->op->result));
     } else
         for (int pass = FOREIGN_READ, n = 0; pass <= FOREIGN_WRITTEN; pass++)
-            for (int k = 0; k < q->op->n; k++)
-                if ((int)q->op->params[k].use == pass)
-                    text_printf(q->t, "%s%d", n++ ? ", " : "", dtype_onnx(type_of(q, &q->op->params[k])));
+            for (int k = 0; k < q->op->n; k++) {
+                const struct foreign_op_param *p = &q->op->params[k];
+                if ((int)p->use == pass && !p->attribute)
+                    text_printf(q->t, "%s{%d, %d}", n++ ? ", " : "", dtype_onnx(type_of(q, p)), p->optional);
+            }
     text_printf(q->t, "};\nstatic const struct ort_attr attrs_%d[] = {", number);
-    for (const struct op_attr *a = q->row->attrs; a->name; a++)
-        text_printf(q->t, "{\"%s\", %d, %d, %.17g}, ", a->name, a->kind == AT_FLOAT, !(a->flags & A_REQUIRED),
+    for (const struct op_attr *a = q->row->attrs; a->name; a++) {
+        text_printf(q->t, "{\"%s\", %s, %d, %.17g, ", a->name, attr_kind_word(a->kind), !(a->flags & A_REQUIRED),
                     a->kind == AT_FLOAT ? (double)a->f : (double)a->i);
-    text_add(q->t, "{NULL, 0, 0, 0}};\n");
-    text_printf(q->t, "static const struct ort_what what_%d = {\"%s\", \"%s\", types_%d, %d, %d, attrs_%d, run_%d};\n",
+        if (a->s) emit_string(q->t, a->s, strlen(a->s));
+        else text_add(q->t, "NULL");
+        text_add(q->t, "}, ");
+    }
+    text_add(q->t, "{NULL, ORT_INT, 0, 0, NULL}};\n");
+    text_printf(q->t, "static const struct ort_what what_%d = {\"%s\", \"%s\", slots_%d, %d, %d, attrs_%d, run_%d};\n",
                 number, *q->row->domain ? q->row->domain : "ai.onnx", q->row->name, number, nins, nouts, number,
                 number);
 }

@@ -91,6 +91,9 @@ static enum dtype dtype_of_size(size_t bytes, bool is_signed) {
 enum dtype clang_dtype(CXType t) {
     t = libclang.getCanonicalType(t);
     switch (t.kind) {
+    case CXType_Half:
+    case CXType_Float16: return F16;
+    case CXType_BFloat16: return BF16;
     case CXType_Float: return F32;
     case CXType_Double: return F64;
     case CXType_Bool: return BOOL;
@@ -164,11 +167,55 @@ static struct comment_attr *attr_said(struct reading *q, const char *name) {
         if (q->said.attrs[k].name == name) return &q->said.attrs[k];
     return NULL;
 }
+/* A text, or a list with its length. */
+static void read_list(struct reading *q, CXCursor c, CXType to, const struct comment_attr *a,
+                      struct foreign_op_param *p) {
+    struct ctx *ctx = q->s->c;
+    enum CXTypeKind kind = libclang.getCanonicalType(to).kind;
+    bool text = kind == CXType_Char_S || kind == CXType_Char_U, listed = p->type == I64 || p->type == F32;
+    p->attribute = true;
+    p->optional = a->optional;
+    p->count = a->count;
+    p->kind = text ? AT_STRING : p->type == I64 ? AT_INTS : AT_FLOATS;
+    if (p->use != FOREIGN_READ) {
+        refuse_param(q, c, p->name, "an attribute is not written: it points to what is const");
+    } else if (text ? a->count != NULL : !a->count || !listed) {
+        refuse_param(q, c, p->name,
+                     text       ? "a text has no length of its own: it ends with a 0"
+                     : a->count ? "an attribute is a number, a list of ints or floats, or a text"
+                                : "a list, whose length no parameter has");
+        diag_help(&ctx->diags,
+                  text       ? "say `@attr %s`, or `@attr %s = \"words\"`"
+                  : a->count ? "`const int64_t *%s` or `const float *%s`, or `const char *`"
+                             : "say `@attr %s [n]`, and take its length as `size_t n`",
+                  p->name, p->name);
+    } else if (text ? a->has_default && !a->text : a->has_default) {
+        refuse_param(q, c, p->name, "its default is of another type");
+    }
+}
+/* What the comment says 16 bits are. */
+static void read_half(struct reading *q, CXCursor c, enum dtype said, struct foreign_op_param *p) {
+    if (p->type != U16 && p->type != said)
+        refuse_param(q, c, p->name, "its comment says floats of 16 bits, which are uint16_t or _Float16 in C");
+    p->type = said;
+}
 static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
     CXType to = libclang.getPointeeType(t);
     p->use = libclang.isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
+    if (libclang.getCanonicalType(to).kind == CXType_Pointer) {
+        refuse_param(q, c, p->name, "tensors and lists of strings are not for operators in C");
+        diag_help(&q->s->c->diags, "numbers of words, looked up outside of it (LabelEncoder), are");
+        return;
+    }
     if (!element_type(q, c, to, p)) return;
+    const struct comment_attr *a = attr_said(q, p->name);
+    if (a) {
+        read_list(q, c, to, a, p);
+        return;
+    }
     const struct comment_param *said = param_said(q, p->name);
+    if (said && said->type != NONE) read_half(q, c, said->type, p);
+    p->optional = said && said->optional;
     if (said && said->shaped) {
         p->shaped = true;
         p->ndims = said->ndims;
@@ -202,7 +249,7 @@ static bool is_input(const struct reading *q, const char *name) {
 static bool is_size(void *env, const char *name) {
     const struct reading *q = env;
     for (int k = 0; k < q->said.nattrs; k++)
-        if (q->said.attrs[k].name == name) return true;
+        if (q->said.attrs[k].name == name || q->said.attrs[k].count == name) return true;
     for (int k = 0; k < q->said.nparams; k++)
         for (int d = 0; d < q->said.params[k].ndims && is_input(q, q->said.params[k].name); d++)
             if (q->said.params[k].dims[d].name == name) return true;
@@ -213,6 +260,18 @@ static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_
     if (!element_type(q, c, t, p)) return;
     struct comment_attr *a = attr_said(q, p->name);
     p->attribute = a != NULL;
+    p->kind = dtype_is_int(p->type) ? AT_INT : AT_FLOAT;
+    if (dtype_is_half(p->type)) {
+        refuse_param(q, c, p->name, "a number is a float or a double, or an integer; only tensors have 16-bit floats");
+        return;
+    }
+    if (a && (a->count || a->text || a->optional)) {
+        refuse_param(q, c, p->name,
+                     a->count  ? "its comment says a list"
+                     : a->text ? "its default is of another type"
+                               : "a number is there, or has a default");
+        return;
+    }
     if (a || scalar) return;
     if (p->type == NONE || !dtype_is_int(p->type) || !is_size(q, p->name)) {
         refuse_param(q, c, p->name, "it is neither a size that the comment names nor an attribute");
@@ -269,7 +328,7 @@ static void check_uses(struct reading *q) {
     }
     for (int k = 0; k < q->types.n && q->ok; k++) {
         bool found = false;
-        for (int i = 0; i < q->op->n; i++) found |= q->op->params[i].use == FOREIGN_READ && q->op->params[i].of == k;
+        for (int i = 0; i < q->op->n; i++) found |= foreign_is_input(&q->op->params[i]) && q->op->params[i].of == k;
         if (found) continue;
         source_error(q->s, name_place(q->s, q->fn), "no input of %s has the type %s of its template", q->name,
                      q->types.v[k]);
@@ -339,16 +398,17 @@ static struct op *row_of(struct reading *q, const char *op) {
     for (int k = 0; k < q->op->n; k++) {
         const struct foreign_op_param *p = &q->op->params[k];
         uint64_t types = p->type == NONE ? TS_NUM & ~(TSET(F16) | TSET(BF16)) : TSET(p->type);
-        struct op_slot slot = {p->name, types, 0};
+        struct op_slot slot = {p->name, types, p->optional ? OPTIONAL : 0};
         const struct comment_attr *a = attr_said(q, p->name);
         if (p->use == FOREIGN_WRITTEN) outs[nouts++] = slot;
-        else if (p->use == FOREIGN_READ || (q->op->result != NONE && !a)) ins[nins++] = slot;
+        else if (foreign_is_input(p) || (q->op->result != NONE && !a)) ins[nins++] = slot;
         else if (a)
             attrs[nattrs++] = (struct op_attr){.name = p->name,
-                                               .kind = dtype_is_int(p->type) ? AT_INT : AT_FLOAT,
-                                               .flags = a->has_default ? 0 : A_REQUIRED,
+                                               .kind = p->kind,
+                                               .flags = a->has_default || a->optional ? 0 : A_REQUIRED,
                                                .i = (int64_t)a->value,
-                                               .f = (float)a->value};
+                                               .f = (float)a->value,
+                                               .s = a->text};
     }
     if (q->op->result != NONE) outs[nouts++] = (struct op_slot){"y", TSET(q->op->result), 0};
     *row = (struct op){.domain = domain,
@@ -417,9 +477,10 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
     CXType returns = libclang.getCursorResultType(fn);
     if (libclang.getCanonicalType(returns).kind != CXType_Void) {
         q->op->result = clang_dtype(returns);
-        if (q->op->result == NONE) {
-            source_error(s, name_place(s, fn), "%s returns %s: an operator returns nothing, or a number", q->name,
-                         source_string(s, libclang.getTypeSpelling(returns)));
+        if (q->op->result == NONE || dtype_is_half(q->op->result)) {
+            source_error(s, name_place(s, fn), "%s returns %s: an operator returns nothing, or a number%s", q->name,
+                         source_string(s, libclang.getTypeSpelling(returns)),
+                         q->op->result == NONE ? "" : "; only tensors have 16-bit floats");
             return false;
         }
     }
@@ -498,9 +559,15 @@ static const struct formula *function_named(struct source *s, const char *name, 
     return NULL;
 }
 bool source_read(struct source *s, custom_op_list *out) {
-    static const char *const flags[FOREIGN_LANGUAGES][5] = {
-        [FOREIGN_C] = {"-xc", "-std=gnu99"},
-        [FOREIGN_CPP] = {"-xc++", "-std=c++17"},
+    enum { FLAGS = 6 };
+#if defined __x86_64__ || defined __i386__ /* older libclang has _Float16 with that alone */
+#define HALVES "-Xclang", "-target-feature", "-Xclang", "+avx512fp16"
+#else
+#define HALVES NULL
+#endif
+    static const char *const flags[FOREIGN_LANGUAGES][FLAGS] = {
+        [FOREIGN_C] = {"-xc", "-std=gnu99", HALVES},
+        [FOREIGN_CPP] = {"-xc++", "-std=c++17", HALVES},
         [FOREIGN_CUDA] = {"-xc++", "-std=c++17", "-DNN_CUDA_EMU", "-include", "/gcc2nn/cuda_emu.h"}};
     struct CXUnsavedFile files[2] = {{s->file->path, s->file->text, s->file->n}};
     int nfiles = 1, nflags = 0;
@@ -508,7 +575,7 @@ bool source_read(struct source *s, custom_op_list *out) {
         if (!strcmp(nn_embedded[k].path, "templates/cuda_emu/cuda_emu.h"))
             files[nfiles++] =
                 (struct CXUnsavedFile){"/gcc2nn/cuda_emu.h", (const char *)nn_embedded[k].data, nn_embedded[k].size};
-    while (nflags < 5 && flags[s->file->language][nflags]) nflags++;
+    while (nflags < FLAGS && flags[s->file->language][nflags]) nflags++;
     if (!clang_load(s->c)) return false;
     CXIndex index = libclang.createIndex(0, 0);
     CXTranslationUnit tu = NULL;

@@ -39,15 +39,18 @@ struct comment {
     struct source_place grid_at; /* line 0: no grid is said */
     struct comment_attr {
         const char *name;
-        bool has_default;
+        bool has_default, optional;
         double value;
+        const char *text;  /* the default of a text; NULL: a number */
+        const char *count; /* of a list: what its length is called; NULL: it is none */
         struct source_place at;
     } attrs[32];
     int nattrs;
     struct comment_param {
         const char *name;
         struct source_place at;
-        bool shaped;
+        enum dtype type; /* F16, BF16: what its 16 bits are; NONE: the C says it */
+        bool shaped, optional;
         int ndims;
         struct foreign_dim dims[FOREIGN_DIMS];
     } params[64];

@@ -407,6 +407,8 @@ static bool do_foreign(struct run *r, struct frame *f, const struct foreign_info
     int64_t numbers[MOST];
     if (k->fn->n > MOST) return run_fault(r, EVAL_BAD, "%s takes more than %d arguments", k->fn->op, MOST);
     for (int i = 0, op = 0, number = 0; i < k->fn->n; i++) {
+        args[i] = NULL;
+        if (k->fn->params[i].use == FOREIGN_ABSENT) continue;
         if (k->fn->params[i].use != FOREIGN_NUMBER) {
             if (!foreign_cells(r, f, k, op++, &args[i])) return false;
             continue;

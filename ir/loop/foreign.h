@@ -6,7 +6,8 @@
 #include "ir/loop/loop.h"
 #include <stddef.h>
 
-enum foreign_use { FOREIGN_READ, FOREIGN_WRITTEN, FOREIGN_NUMBER };
+/* ABSENT: of an instance, a pointer that is NULL: an optional input or result that the node does not have. */
+enum foreign_use { FOREIGN_READ, FOREIGN_WRITTEN, FOREIGN_NUMBER, FOREIGN_ABSENT };
 struct foreign_param {
     const char *name;
     enum foreign_use use;
@@ -45,7 +46,8 @@ struct foreign {
 /* The k-th parameter that is a buffer (or that is none); NULL: there are not so many. */
 static inline const struct foreign_param *foreign_param(const struct foreign *f, bool number, int k) {
     for (int i = 0; i < f->n; i++)
-        if ((f->params[i].use == FOREIGN_NUMBER) == number && k-- == 0) return &f->params[i];
+        if (f->params[i].use != FOREIGN_ABSENT && (f->params[i].use == FOREIGN_NUMBER) == number && k-- == 0)
+            return &f->params[i];
     return NULL;
 }
 /* Those that the kernels of a module call, each once, in the order of the first calls. */

@@ -390,7 +390,8 @@ static void verify_foreign_operand(struct verifier *v, struct stmt *s, int k, co
 static void verify_foreign(struct verifier *v, struct stmt *s) {
     const struct foreign *f = s->u.foreign.fn;
     int nops = 0, nargs = 0;
-    for (int k = 0; k < f->n; k++) *(f->params[k].use == FOREIGN_NUMBER ? &nargs : &nops) += 1;
+    while (foreign_param(f, false, nops)) nops++;
+    while (foreign_param(f, true, nargs)) nargs++;
     if (nops != s->u.foreign.nops || nargs != s->u.foreign.nargs) {
         refuse(v, "%s takes %d buffers and %d numbers, not %d and %d", f->op, nops, nargs, s->u.foreign.nops,
                s->u.foreign.nargs);

@@ -81,8 +81,10 @@ static bool result_dims(const struct sizes_said *q, const struct foreign_op_para
 }
 
 /* ---- the instance for the node's types */
+enum { FOREIGN_PARAMS = 64 };
 struct instance {
     enum dtype types[FOREIGN_TYPES]; /* of the template's parameters */
+    bool absent[FOREIGN_PARAMS];     /* parameters that are NULL */
 };
 static enum dtype type_of(const struct foreign_op_param *p, const struct instance *q) {
     return p->type != NONE ? p->type : q->types[p->of];
@@ -90,14 +92,18 @@ static enum dtype type_of(const struct foreign_op_param *p, const struct instanc
 static bool find_types(const struct foreign_op *op, struct instance *q) {
     for (int k = 0, input = 0; k < op->n; k++) {
         const struct foreign_op_param *p = &op->params[k];
-        if (p->use != FOREIGN_READ) continue;
+        if (!foreign_is_input(p)) continue;
         T t = in(input++);
+        q->absent[k] = !t && p->optional;
+        if (q->absent[k]) continue;
         if (!t) return false;
         if (p->type == NONE && q->types[p->of] == NONE) q->types[p->of] = dtype(t);
         if (fail_if(dtype(t) != type_of(p, q), E_TYPE, "input %s is %s, its operator takes %s", p->name,
                     dtype_name(dtype(t)), dtype_name(type_of(p, q))))
             return false;
     }
+    for (int k = 0; k < op->ntypes; k++)
+        if (fail_if(q->types[k] == NONE, E_TYPE, "no input says what type %s is", op->types[k])) return false;
     return true;
 }
 static struct foreign_body instance_body(const struct foreign_op *op, const struct foreign_body *b,
@@ -108,19 +114,21 @@ static struct foreign_body instance_body(const struct foreign_op *op, const stru
     if (!b->source || !op->ntypes || b->source->language == FOREIGN_C) return *b;
     return (struct foreign_body){b->source, format(up_ctx(def_node()), "%s<%s>", b->function, words)};
 }
-/* One for each set of types, so that equal calls name equal functions. */
+/* One for each set of types, and of pointers that are NULL, so that equal calls name equal functions. */
 static struct foreign *instance_of(const struct foreign_op *op, const struct instance *q) {
     struct ctx *c = up_ctx(def_node());
     const char *name = op->word;
     for (int k = 0; k < op->ntypes; k++) name = internf(c->names, "%s_%s", name, dtype_name(q->types[k]));
+    for (int k = 0; k < op->n; k++)
+        if (q->absent[k]) name = internf(c->names, "%s_without_%s", name, op->params[k].name);
     name = intern(c->names, name);
     struct foreign *f = map_get(&c->foreigns, PKEY(name));
     if (f) return f;
     f = NEW(&c->arena, struct foreign);
     struct foreign_param *params = NEWN(&c->arena, struct foreign_param, op->n + 1);
     for (int k = 0; k < op->n; k++)
-        params[k] =
-            (struct foreign_param){op->params[k].name, op->params[k].use, type_of(&op->params[k], q), op->params[k].c};
+        params[k] = (struct foreign_param){op->params[k].name, q->absent[k] ? FOREIGN_ABSENT : op->params[k].use,
+                                           type_of(&op->params[k], q), op->params[k].c};
     *f = (struct foreign){.op = op->op,
                           .name = name,
                           .n = op->n,
@@ -142,36 +150,88 @@ static E number_value(const struct sizes_said *q, const struct foreign_op_param 
     }
     return e;
 }
-static void call(const struct foreign_op *op) {
-    enum { MOST = 64 };
-    struct sizes_said sizes = {0};
-    struct instance types = {{NONE}};
-    struct foreign_slice ops[MOST];
-    E numbers[MOST], grid[6];
-    int nops = 0, nnumbers = 0, ins = 0, outs = 0;
-    if (!find_types(op, &types)) return;
+/* The cells of an attribute that is a list or a text; NULL: there are none. */
+static struct tensor *attribute_cells(const struct foreign_op_param *p) {
+    struct arena *a = &up_ctx(def_node())->arena;
+    const int64_t *ints;
+    const float *floats;
+    const char *text = p->kind == AT_STRING ? str_attr(p->name) : NULL;
+    if (text && !*text && p->optional && !has_attr(p->name)) return NULL;
+    int64_t n = text                 ? (int64_t)strlen(text) + 1
+                : p->kind == AT_INTS ? ints_attr(p->name, &ints)
+                                     : floats_attr(p->name, &floats);
+    struct tensor *t = n ? tensor_new(a, p->type, &n, 1) : NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (text) tensor_set_i(t, i, text[i]);
+        else if (p->kind == AT_INTS) tensor_set_i(t, i, ints[i]);
+        else tensor_set_f(t, i, (double)floats[i]);
+    return t;
+}
+/* Attributes that count, and the lengths of lists. */
+static bool take_attributes(struct sizes_said *q, const struct foreign_op *op, const struct tensor **cells) {
     for (int k = 0; k < op->n; k++) {
         const struct foreign_op_param *p = &op->params[k];
-        if (p->attribute && dtype_is_int(p->type) && !name_size(&sizes, p->name, list1(idx(int_attr(p->name))), false))
-            return;
+        if (!p->attribute) continue;
+        bool number = p->use == FOREIGN_NUMBER;
+        if (number && dtype_is_int(p->type) && !name_size(q, p->name, list1(idx(int_attr(p->name))), false))
+            return false;
+        if (!number) cells[k] = attribute_cells(p);
+        if (number || !p->count) continue;
+        int64_t n = cells[k] ? cells[k]->dims[0] : 0;
+        const struct size *known = size_named(q, p->count);
+        if (known) require(eq(product(known->dims), idx(n)), "the lists of length %s differ", p->count);
+        else if (!name_size(q, p->count, list1(idx(n)), false)) return false;
     }
+    return true;
+}
+/* What only an absent input would have named is 0. */
+static bool name_rest(struct sizes_said *q, const struct foreign_op_param *p) {
+    for (int k = 0; k < p->ndims; k++) {
+        const struct foreign_dim *d = &p->dims[k];
+        if (!d->name || size_named(q, d->name)) continue;
+        if (!name_size(q, d->name, list1(idx(0)), d->many)) return false;
+    }
+    return true;
+}
+static bool take_inputs(struct sizes_said *q, const struct foreign_op *op, const struct instance *types) {
+    for (int k = 0, input = 0; k < op->n; k++)
+        if (foreign_is_input(&op->params[k]) && !types->absent[k]) {
+            if (!take_dims(q, &op->params[k], in(input++))) return false;
+        } else input += foreign_is_input(&op->params[k]);
     for (int k = 0; k < op->n; k++)
-        if (op->params[k].use == FOREIGN_READ && !take_dims(&sizes, &op->params[k], in(ins++))) return;
+        if (foreign_is_input(&op->params[k]) && types->absent[k] && !name_rest(q, &op->params[k])) return false;
+    return true;
+}
+static void call(const struct foreign_op *op) {
+    struct sizes_said sizes = {0};
+    struct instance types = {{NONE}, {false}};
+    const struct tensor *cells[FOREIGN_PARAMS] = {0};
+    struct foreign_slice ops[FOREIGN_PARAMS];
+    E numbers[FOREIGN_PARAMS], grid[6];
+    int nops = 0, nnumbers = 0, ins = 0, outs = 0;
+    if (!find_types(op, &types) || !take_attributes(&sizes, op, cells) || !take_inputs(&sizes, op, &types)) return;
     X each = list0();
     const struct size *rows = op->each ? size_named(&sizes, op->each) : NULL;
     if (op->each && fail_if(!rows, E_SHAPE, "size %s, which the operator is called for, is that of no input", op->each))
         return;
     if (rows) each = axes(rows->dims);
-    ins = 0;
     for (int k = 0; k < op->n; k++) {
         const struct foreign_op_param *p = &op->params[k];
         enum dtype t = type_of(p, &types);
         bool sliced = rows && p->ndims && p->dims[0].name && !strcmp(p->dims[0].name, op->each);
         X dims;
-        if (p->use == FOREIGN_NUMBER) numbers[nnumbers++] = number_value(&sizes, p, t);
-        else if (p->use == FOREIGN_READ) ops[nops++] = (struct foreign_slice){in(ins++), sliced};
-        else if (!result_dims(&sizes, p, &dims)) return;
-        else ops[nops++] = (struct foreign_slice){result(outs++, t, dims), sliced};
+        if (p->use == FOREIGN_NUMBER) {
+            numbers[nnumbers++] = number_value(&sizes, p, t);
+        } else if (p->use == FOREIGN_READ) {
+            T from = !p->attribute ? in(ins++) : cells[k] ? const_table(p->name, cells[k]) : NULL;
+            types.absent[k] = !from;
+            if (from) ops[nops++] = (struct foreign_slice){from, sliced};
+        } else {
+            types.absent[k] = p->optional && !wants(outs);
+            if (!types.absent[k] && !result_dims(&sizes, p, &dims)) return;
+            if (!types.absent[k]) ops[nops++] = (struct foreign_slice){result(outs, t, dims), sliced};
+            outs++;
+        }
     }
     for (int k = 0; k < 6 && op->gpu.source; k++) grid[k] = formula_value(op->grid[k], size_value, &sizes);
     call_foreign(instance_of(op, &types), ops, nops, numbers, nnumbers, each, op->gpu.source ? grid : NULL);

@@ -21,8 +21,15 @@ struct foreign_op_param {
     bool shaped;   /* an operand: dims are said */
     int ndims;
     struct foreign_dim dims[FOREIGN_DIMS];
-    bool attribute; /* a number: it is one of the node's, not a size */
+    /* One of the node's, no size and no input: a number, or what is read, a list or a text that ends with a 0. */
+    bool attribute;
+    enum attr_kind kind; /* of an attribute */
+    const char *count;   /* of a list: what its length is called */
+    bool optional;       /* a pointer, which is NULL where the node has no such input, result or attribute */
 };
+static inline bool foreign_is_input(const struct foreign_op_param *p) {
+    return p->use == FOREIGN_READ && !p->attribute;
+}
 struct foreign_op {
     const char *op, *word; /* "my.domain:Sparse"; "op_Sparse" */
     int n;

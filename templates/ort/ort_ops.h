@@ -1,6 +1,6 @@
 /* Operators for ONNX Runtime, written by gcc2nn ort-ops: the part of its C API that they use. The API is a table of
- * functions to which new ones are only appended, so that places in it stay; all of these are of its first version. An
- * operator is a struct that says its version: 16 has the two functions that can fail, last.
+ * functions to which new ones are only appended, so that places in it stay; all of these are of version 1.8 or older.
+ * An operator is a struct that says its version: 16 has the two functions that can fail, last.
  * https://onnxruntime.ai/docs/reference/operators/add-custom-op.html */
 #ifndef GCC2NN_ORT_OPS_H
 #define GCC2NN_ORT_OPS_H
@@ -31,13 +31,17 @@ struct ort_api {
     void *other_66[19];
     void *(*attr_float)(const void *info, const char *name, float *v); /* 85 */
     void *(*attr_int)(const void *info, const char *name, int64_t *v);
-    void *other_87[3];
+    void *(*attr_text)(const void *info, const char *name, char *v, size_t *n);
+    void *other_88[2];
     void *(*input)(const void *context, size_t k, const void **value); /* 90 */
     void *(*output)(void *context, size_t k, const int64_t *dims, size_t n, void **value);
     void *other_92;
     void (*status_free)(void *status); /* 93 */
     void *other_94[5];
     void (*shape_free)(void *shape); /* 99 */
+    void *other_100[62];
+    void *(*attr_floats)(const void *info, const char *name, float *v, size_t *n); /* 162 */
+    void *(*attr_ints)(const void *info, const char *name, int64_t *v, size_t *n);
 };
 struct ort_base {
     const struct ort_api *(*api)(uint32_t version);
@@ -62,20 +66,29 @@ struct ort_op {
 };
 
 /* ---- an operator of ours: what it is, and behind it how it is computed */
+enum ort_kind { ORT_INT, ORT_FLOAT, ORT_INTS, ORT_FLOATS, ORT_TEXT };
 struct ort_attr {
     const char *name; /* NULL ends */
-    int is_float, has_default;
+    enum ort_kind kind;
+    int has_default;
     double value;
+    const char *text; /* default of a text; NULL: none is given then */
+};
+struct ort_slot {
+    int type; /* in ONNX's numbers */
+    int optional;
 };
 struct ort_kernel {
     const struct ort_api *api;
     const struct ort_what *what;
     double f[ORT_ATTRS];
     int64_t i[ORT_ATTRS];
+    void *list[ORT_ATTRS]; /* of elements, or characters with a 0 behind them; NULL: none */
+    size_t n[ORT_ATTRS];   /* their number */
 };
 struct ort_what {
     const char *domain, *name;
-    const int *types; /* of inputs, then of outputs, in ONNX's numbers */
+    const struct ort_slot *slots; /* of inputs, then of outputs */
     size_t inputs, outputs;
     const struct ort_attr *attrs;
     void *(*run)(const struct ort_kernel *k, void *context);
@@ -87,6 +100,7 @@ struct ort_row {
     struct ort_row *before;
 };
 struct ort_tensor {
+    int there; /* else NULL is given */
     void *cells;
     size_t rank;
     int64_t dims[ORT_RANK], n;
@@ -100,8 +114,10 @@ static inline int64_t ort_product(const int64_t *dims, size_t n) {
 static inline void *ort_input(const struct ort_kernel *k, void *context, size_t at, struct ort_tensor *t) {
     const void *value = NULL;
     void *shape = NULL, *failed = k->api->input(context, at, &value);
+    t->there = 0, t->cells = NULL, t->rank = 0, t->n = 0;
     if (failed) return failed;
-    if (!value) return ort_fail(k, "an input is missing");
+    if (!value) return k->what->slots[at].optional ? NULL : ort_fail(k, "an input is missing");
+    t->there = 1;
     if ((failed = k->api->shape(value, &shape)) != NULL) return failed;
     failed = k->api->rank(shape, &t->rank);
     if (!failed && t->rank > ORT_RANK) failed = ort_fail(k, "a tensor of too many dims");
@@ -114,7 +130,8 @@ static inline void *ort_input(const struct ort_kernel *k, void *context, size_t 
 static inline void *ort_output(const struct ort_kernel *k, void *context, size_t at, struct ort_tensor *t) {
     void *value = NULL, *failed = k->api->output(context, at, t->dims, t->rank, &value);
     t->n = ort_product(t->dims, t->rank);
-    return failed ? failed : k->api->data(value, &t->cells);
+    t->there = value != NULL, t->cells = NULL;
+    return failed || !value ? failed : k->api->data(value, &t->cells);
 }
 /* The dims that inputs spread to, as NumPy has it; 0: they do not. */
 static inline int ort_spread(const struct ort_tensor *in, size_t n, struct ort_tensor *out) {
@@ -147,29 +164,60 @@ static inline int64_t ort_cell(const struct ort_tensor *in, const struct ort_ten
 static inline const struct ort_what *ort_of(const struct ort_op *op) { return ((const struct ort_row *)op)->what; }
 static inline const char *ort_name(const struct ort_op *op) { return ort_of(op)->name; }
 static inline const char *ort_provider(const struct ort_op *op) { return (void)op, (const char *)NULL; }
-static inline int ort_input_type(const struct ort_op *op, size_t k) { return ort_of(op)->types[k]; }
+static inline int ort_input_type(const struct ort_op *op, size_t k) { return ort_of(op)->slots[k].type; }
 static inline size_t ort_inputs(const struct ort_op *op) { return ort_of(op)->inputs; }
 static inline int ort_output_type(const struct ort_op *op, size_t k) {
-    return ort_of(op)->types[ort_of(op)->inputs + k];
+    return ort_of(op)->slots[ort_of(op)->inputs + k].type;
 }
 static inline size_t ort_outputs(const struct ort_op *op) { return ort_of(op)->outputs; }
-static inline int ort_required(const struct ort_op *op, size_t k) { return (void)op, (void)k, 0; }
+static inline int ort_usual(const struct ort_op *op, size_t k) { return (void)op, (void)k, 0; }
+static inline int ort_input_kind(const struct ort_op *op, size_t k) { return ort_of(op)->slots[k].optional; }
+static inline int ort_output_kind(const struct ort_op *op, size_t k) {
+    return ort_of(op)->slots[ort_of(op)->inputs + k].optional;
+}
 static inline int ort_none(const struct ort_op *op) { return (void)op, 1; }
-static inline void ort_destroy(void *kernel) { free(kernel); }
+static inline void ort_destroy(void *kernel) {
+    for (size_t a = 0; a < ORT_ATTRS; a++) free(((struct ort_kernel *)kernel)->list[a]);
+    free(kernel);
+}
+/* v NULL: how many elements there are. */
+static inline void *ort_elements(const struct ort_api *api, const void *info, const struct ort_attr *a, void *v,
+                                 size_t *n) {
+    return a->kind == ORT_INTS     ? api->attr_ints(info, a->name, (int64_t *)v, n)
+           : a->kind == ORT_FLOATS ? api->attr_floats(info, a->name, (float *)v, n)
+                                   : api->attr_text(info, a->name, (char *)v, n);
+}
+static inline void *ort_list(struct ort_kernel *k, const void *info, size_t a) {
+    const struct ort_attr *attr = &k->what->attrs[a];
+    const size_t size = attr->kind == ORT_INTS ? sizeof(int64_t) : attr->kind == ORT_FLOATS ? sizeof(float) : 1;
+    const size_t length = attr->text ? strlen(attr->text) + 1 : 0;
+    void *failed = ort_elements(k->api, info, attr, NULL, &k->n[a]);
+    const int absent = failed && attr->has_default;
+    if (failed && !absent) return failed;
+    if (absent) k->api->status_free(failed), k->n[a] = length;
+    if (!k->n[a]) return NULL;
+    if (!(k->list[a] = calloc(k->n[a], size))) return ort_fail(k, "no memory");
+    if (absent) return memcpy(k->list[a], attr->text, length), (void *)NULL;
+    return ort_elements(k->api, info, attr, k->list[a], &k->n[a]);
+}
+static inline void *ort_number(struct ort_kernel *k, const void *info, size_t a) {
+    const struct ort_attr *attr = &k->what->attrs[a];
+    float f = 0;
+    void *failed = attr->kind == ORT_FLOAT ? k->api->attr_float(info, attr->name, &f)
+                                           : k->api->attr_int(info, attr->name, &k->i[a]);
+    k->f[a] = f;
+    if (!failed || !attr->has_default) return failed;
+    k->api->status_free(failed);
+    k->f[a] = attr->value, k->i[a] = (int64_t)attr->value;
+    return NULL;
+}
 static inline void *ort_create(const struct ort_op *op, const struct ort_api *api, const void *info, void **kernel) {
     struct ort_kernel *k = (struct ort_kernel *)calloc(1, sizeof *k);
     if (!k) return api->status(ORT_FAIL, "no memory");
     k->api = api, k->what = ort_of(op);
     for (size_t a = 0; k->what->attrs[a].name; a++) {
-        const struct ort_attr *attr = &k->what->attrs[a];
-        float f = 0;
-        void *failed =
-            attr->is_float ? api->attr_float(info, attr->name, &f) : api->attr_int(info, attr->name, &k->i[a]);
-        k->f[a] = f;
-        if (!failed) continue;
-        if (!attr->has_default) return free(k), failed;
-        api->status_free(failed);
-        k->f[a] = attr->value, k->i[a] = (int64_t)attr->value;
+        void *failed = (k->what->attrs[a].kind <= ORT_FLOAT ? ort_number : ort_list)(k, info, a);
+        if (failed) return ort_destroy(k), failed;
     }
     *kernel = k;
     return NULL;
@@ -188,7 +236,7 @@ static inline void *ort_add(const struct ort_api *api, void *options, struct ort
     op.input_type = ort_input_type, op.inputs = ort_inputs;
     op.output_type = ort_output_type, op.outputs = ort_outputs;
     op.destroy = ort_destroy;
-    op.input_kind = op.output_kind = op.input_memory = ort_required;
+    op.input_kind = ort_input_kind, op.output_kind = ort_output_kind, op.input_memory = ort_usual;
     for (int k = 0; k < 4; k++) op.variadic[k] = ort_none;
     op.create_or_fail = ort_create, op.compute_or_fail = ort_compute;
     r->op = op, r->before = last, r->in = NULL;
