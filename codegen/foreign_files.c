@@ -23,6 +23,11 @@ static const char *param_name(const struct program *p, const struct foreign *f, 
     names_init(&n, p->c);
     n.avoid = p->emit.shared_prefix;
     names_add(&n, "stream"), names_add(&n, "grid"), names_add(&n, "i");
+    for (int gpu = 0; gpu < 2; gpu++) /* what the call begins with: the function, or its namespace */
+        if (foreign_body(f, gpu)->source) {
+            const char *called = foreign_body(f, gpu)->function;
+            names_add(&n, internn(p->c->names, called, strcspn(called, ":<")));
+        }
     for (int i = 0; i <= k; i++) name = names_add(&n, f->params[i].name);
     return name;
 }
@@ -131,7 +136,8 @@ static void put_wrappers(struct text *out, const struct program *p, const struct
     text_addn(out, t.s, t.n);
     text_free(&t);
 }
-/* Names with external linkage become the program's own: two models of one program may have the same operator. */
+/* Names with external linkage become the program's and the file's own, apart from those of its functions: two models of
+ * one program may have the same operator, two files the same helper, and one may be called `run`. */
 static void put_source(struct text *out, const struct program *p, const struct foreign_source *s, const foreigns *all) {
     text_add(out, "/* ");
     emit_comment_text(out, p->name);
@@ -140,7 +146,8 @@ static void put_source(struct text *out, const struct program *p, const struct f
     text_add(out, ", the user's own, which stands here as it is; behind it, what kernels call. */\n");
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (s->language == FOREIGN_CUDA) text_add(out, p->target->headers ? p->target->headers : "");
-    for (int k = 0; s->globals[k]; k++) text_printf(out, "#define %s %s_%s\n", s->globals[k], p->name, s->globals[k]);
+    for (int k = 0; s->globals[k]; k++)
+        text_printf(out, "#define %s %s_user_%s_%s\n", s->globals[k], p->name, s->stem, s->globals[k]);
     foreign_text(out, s, foreign_file_name(p, s));
     put_wrappers(out, p, s, all);
 }

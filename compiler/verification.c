@@ -167,7 +167,12 @@ static bool asked(struct verification *v, const struct referee *with) {
     if (with->ask(&v->q, &why)) return true;
     if (d->errors != before) return false;
     diag(d, DIAG_ERROR, E_ENV, "%s cannot be asked: %s", with->name, why);
-    if (with->package)
+    if (with->package && v->s->c->own_ops.n)
+        diag_help(
+            d,
+            "%s does not know the operators that --op gives; compare with outputs of --data, or --against=interpreter",
+            with->name);
+    else if (with->package)
         diag_help(d, "--python names a Python that has the package %s; --against says what else to compare with",
                   with->package);
     else diag_help(d, "--against says what else to compare with");

@@ -9,15 +9,17 @@
 // clang-format off
 #define CLANG_FUNCTIONS(F) \
     F(Cursor_Evaluate) F(Cursor_getArgument) F(Cursor_getCommentRange) F(Cursor_getNumArguments) \
-    F(Cursor_getRawCommentText) F(Cursor_getStorageClass) F(Cursor_isNull) F(EvalResult_dispose) \
-    F(EvalResult_getAsDouble) F(EvalResult_getAsLongLong) F(EvalResult_getKind) F(Location_isFromMainFile) \
-    F(Type_getSizeOf) F(createIndex) F(disposeDiagnostic) F(disposeIndex) F(disposeString) F(disposeTranslationUnit) \
-    F(equalCursors) F(getCString) F(getCanonicalType) F(getCursorDefinition) F(getCursorExtent) F(getCursorKind) \
-    F(getCursorLinkage) F(getCursorLocation) F(getCursorReferenced) F(getCursorResultType) \
-    F(getCursorSemanticParent) F(getCursorSpelling) F(getCursorType) F(getDiagnostic) F(getDiagnosticLocation) \
-    F(getDiagnosticSeverity) F(getDiagnosticSpelling) F(getNullCursor) F(getNumDiagnostics) F(getPointeeType) \
-    F(getRangeEnd) F(getRangeStart) F(getSpellingLocation) F(getTranslationUnitCursor) F(getTypeSpelling) \
-    F(isConstQualifiedType) F(isCursorDefinition) F(isExpression) F(parseTranslationUnit2) F(visitChildren)
+    F(Cursor_getRawCommentText) F(Cursor_getStorageClass) F(Cursor_isNull) F(Cursor_isVariadic) \
+    F(EvalResult_dispose) F(EvalResult_getAsDouble) F(EvalResult_getAsLongLong) F(EvalResult_getKind) \
+    F(File_isEqual) F(Location_isFromMainFile) F(Type_getSizeOf) F(createIndex) F(disposeDiagnostic) F(disposeIndex) \
+    F(disposeString) F(disposeTranslationUnit) F(equalCursors) F(getArrayElementType) F(getCString) \
+    F(getCanonicalType) F(getCursorDefinition) F(getCursorExtent) F(getCursorKind) F(getCursorLinkage) \
+    F(getCursorLocation) F(getCursorReferenced) F(getCursorResultType) F(getCursorSemanticParent) \
+    F(getCursorSpelling) F(getCursorType) F(getDiagnostic) F(getDiagnosticLocation) F(getDiagnosticSeverity) \
+    F(getDiagnosticSpelling) F(getExpansionLocation) F(getFile) F(getFileName) F(getIncludedFile) F(getNullCursor) \
+    F(getNumDiagnostics) F(getPointeeType) F(getRangeEnd) F(getRangeStart) F(getSpellingLocation) \
+    F(getTranslationUnitCursor) F(getTypeSpelling) F(isConstQualifiedType) F(isCursorDefinition) F(isExpression) \
+    F(parseTranslationUnit2) F(visitChildren)
 // clang-format on
 struct clang_library {
 #define CLANG_FUNCTION(name) __typeof__(clang_##name) *name;

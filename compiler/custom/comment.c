@@ -24,11 +24,12 @@ struct reader {
 static struct source_place here(const struct reader *r, int width) {
     return (struct source_place){r->at.line, r->at.column + (int)(r->p - r->line_begin), width};
 }
-static bool fail_here(struct reader *r, const char *what) {
-    if (!r->failed) source_error(r->s, here(r, 1), "%s", what);
+static bool fail_at(struct reader *r, struct source_place at, const char *what) {
+    if (!r->failed) source_error(r->s, at, "%s", what);
     r->failed = true;
     return false;
 }
+static bool fail_here(struct reader *r, const char *what) { return fail_at(r, here(r, 1), what); }
 static void blanks(struct reader *r) {
     while (r->p < r->end && (*r->p == ' ' || *r->p == '\t')) r->p++;
 }
@@ -159,6 +160,8 @@ static bool tag_param(struct reader *r, struct comment *out) {
     const char *name = word(r);
     if (!name) return fail_here(r, "a parameter's name expected");
     if (out->nparams == MOST) return fail_here(r, "too many parameters");
+    for (int k = 0; k < out->nparams; k++)
+        if (out->params[k].name == name) return fail_at(r, at, "this parameter was said before");
     struct comment_param *p = &out->params[out->nparams++];
     at.width = (int)strlen(name);
     *p = (struct comment_param){.name = name, .at = at};
@@ -189,6 +192,8 @@ static bool tag_attr(struct reader *r, struct comment *out) {
     const char *name = word(r);
     if (!name) return fail_here(r, "an attribute's name expected");
     if (out->nattrs == MOST) return fail_here(r, "too many attributes");
+    for (int k = 0; k < out->nattrs; k++)
+        if (out->attrs[k].name == name) return fail_at(r, at, "this attribute was said before");
     at.width = (int)strlen(name);
     struct comment_attr *a = &out->attrs[out->nattrs++];
     *a = (struct comment_attr){.name = name, .at = at};

@@ -2,6 +2,7 @@
 #include "compiler/custom/custom.h"
 #include "compiler/custom/source.h"
 #include "compiler/import/file.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 /* ---- messages */
@@ -84,14 +85,13 @@ static bool read_file(struct customs *q, const char *path, const char *op, const
     if (!file_map(&c->diags, path, &f)) return false;
     bool ok = f.size <= MOST && !memchr(f.bytes ? f.bytes : (const uint8_t *)"", 0, f.size);
     if (!ok) diag_at(&c->diags, DIAG_ERROR, E_CUSTOM, path, NULL, "it is no text, or one of more than 16 MB");
-    char *text = arena_alloc(&c->arena, f.size + 1);
-    if (f.size) memcpy(text, f.bytes, f.size);
-    text[f.size] = 0;
-    *s = (struct foreign_source){.path = path,
-                                 .stem = stem_of(q, path, ending),
-                                 .language = endings[ending].language,
-                                 .text = text,
-                                 .n = f.size};
+    size_t mark = f.size >= 3 && !memcmp(f.bytes, "\xef\xbb\xbf", 3) ? 3 : 0; /* of UTF-8: only at the very beginning */
+    size_t n = f.size - mark;
+    char *text = arena_alloc(&c->arena, n + 1);
+    if (n) memcpy(text, f.bytes + mark, n);
+    text[n] = 0;
+    *s = (struct foreign_source){
+        .path = path, .stem = stem_of(q, path, ending), .language = endings[ending].language, .text = text, .n = n};
     file_unmap(&f);
     *reading = (struct source){.c = c, .file = s, .op = op, .wanted = function};
     if (!ok || !source_read(reading, &q->all)) return false;
@@ -174,6 +174,11 @@ static bool add_row(struct customs *q, struct custom_op *new) {
         diag_help(&c->diags, "use another domain, in the model too");
         return false;
     }
+    /* the word is what functions in the output are called: that of another domain, or cut short, is another one */
+    const char *word = new->op->word;
+    for (int n = 2, k = 0; k < c->own_ops.n; k++)
+        if (!strcmp(c->own_ops.v[k]->foreign->word, new->op->word))
+            new->op->word = internf(c->names, "%s_%d", word, n++), k = -1;
     new->op->load = q->o->load;
     PUSH(&c->arena, &c->own_ops, new->row);
     return true;

@@ -40,7 +40,7 @@ static void put_formula(struct text *t, const struct formula *f) {
 }
 /* Division by 0 is a fault, not the end of the process. */
 static void put_divisors(struct text *t, const struct formula *f) {
-    for (int k = 0; k < 3 && f->arg[k]; k++) put_divisors(t, f->arg[k]);
+    for (int k = 0; k < 3 && f->arg[k] && (k == 0 || f->kind != FORMULA_SELECT); k++) put_divisors(t, f->arg[k]);
     if (f->kind != FORMULA_DIV && f->kind != FORMULA_REST) return;
     text_add(t, "    if (");
     put_formula(t, f->arg[1]);

@@ -4,13 +4,14 @@
 #ifdef HAVE_LIBCLANG
 #include "compiler/custom/clang.h"
 #include "ir/base/embed.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- places and messages */
 struct source_place place_of(CXSourceLocation l, int width) {
     unsigned line, column;
-    libclang.getSpellingLocation(l, NULL, &line, &column, NULL);
+    libclang.getExpansionLocation(l, NULL, &line, &column, NULL); /* where a macro is used, not where it is written */
     return (struct source_place){(int)line, (int)column, width};
 }
 const char *source_string(struct source *s, CXString t) {
@@ -18,6 +19,11 @@ const char *source_string(struct source *s, CXString t) {
     r = intern(s->c->names, r ? r : "");
     libclang.disposeString(t);
     return r;
+}
+static bool is_of_main(const struct source *s, CXSourceLocation l) {
+    CXFile file = NULL, main = libclang.getFile(s->tu, s->file->path);
+    libclang.getExpansionLocation(l, &file, NULL, NULL, NULL);
+    return file && main && libclang.File_isEqual(file, main);
 }
 /* What the compiler says: errors only, as warnings are the user's own affair. */
 static bool tell_errors(struct source *s) {
@@ -28,7 +34,7 @@ static bool tell_errors(struct source *s) {
         CXSourceLocation l = libclang.getDiagnosticLocation(d);
         if (libclang.getDiagnosticSeverity(d) >= CXDiagnostic_Error) {
             const char *said = source_string(s, libclang.getDiagnosticSpelling(d));
-            if (libclang.Location_isFromMainFile(l)) source_error(s, place_of(l, 1), "%s", said);
+            if (is_of_main(s, l)) source_error(s, place_of(l, 1), "%s", said);
             else diag_at(&s->c->diags, DIAG_ERROR, E_CUSTOM, s->file->path, NULL, "%s", said);
             ok = false;
         }
@@ -50,7 +56,7 @@ static enum CXChildVisitResult note_definition(CXCursor c, CXCursor parent, CXCl
     (void)parent;
     if (k == CXCursor_LinkageSpec || k == CXCursor_Namespace || k == CXCursor_UnexposedDecl)
         return CXChildVisit_Recurse;
-    if (!libclang.Location_isFromMainFile(libclang.getCursorLocation(c)) || !libclang.isCursorDefinition(c))
+    if (!is_of_main(q->s, libclang.getCursorLocation(c)) || !libclang.isCursorDefinition(c))
         return CXChildVisit_Continue;
     const char *name = source_string(q->s, libclang.getCursorSpelling(c));
     if (is_function(k)) PUSH(&q->s->c->arena, &q->v, c);
@@ -60,18 +66,24 @@ static enum CXChildVisitResult note_definition(CXCursor c, CXCursor parent, CXCl
     if (global) PUSH(&q->s->c->arena, &q->globals, name);
     return CXChildVisit_Continue;
 }
+/* In the folder of the source, or below: by a macro, or by <../file.h>. */
+static bool is_beside(struct source *s, CXFile file) {
+    const char *path = file ? source_string(s, libclang.getFileName(file)) : "", *own = s->file->path;
+    const char *slash = strrchr(own, '/');
+    size_t n = slash ? (size_t)(slash + 1 - own) : 0;
+    return *path && (n ? !strncmp(path, own, n) : *path != '/');
+}
 static enum CXChildVisitResult count_local(CXCursor c, CXCursor parent, CXClientData env) {
     struct source *s = env;
     (void)parent;
-    if (libclang.getCursorKind(c) != CXCursor_InclusionDirective ||
-        !libclang.Location_isFromMainFile(libclang.getCursorLocation(c)))
+    if (libclang.getCursorKind(c) != CXCursor_InclusionDirective || !is_of_main(s, libclang.getCursorLocation(c)))
         return CXChildVisit_Continue;
     CXSourceRange range = libclang.getCursorExtent(c);
     struct source_place at = place_of(libclang.getRangeStart(range), 1), end = place_of(libclang.getRangeEnd(range), 1);
     const char *p = s->file->text;
     for (int line = 1; line < at.line; p++) line += *p == '\n';
     size_t n = strcspn(p, "\n");
-    if (!memchr(p, '"', n)) return CXChildVisit_Continue;
+    if (!memchr(p, '"', n) && !is_beside(s, libclang.getIncludedFile(c))) return CXChildVisit_Continue;
     at.width = end.line == at.line ? end.column - at.column : 1;
     source_error(s, at, "the source of an operator goes into the output alone: it cannot include files of yours");
     diag_help(&s->c->diags, "put what it needs into the file itself; headers of the system, in <>, are fine");
@@ -199,8 +211,19 @@ static void read_half(struct reading *q, CXCursor c, enum dtype said, struct for
         refuse_param(q, c, p->name, "its comment says floats of 16 bits, which are uint16_t or _Float16 in C");
     p->type = said;
 }
+/* What t points to; an array as a parameter is a pointer. */
+static CXType pointee(CXType t) {
+    CXType canonical = libclang.getCanonicalType(t);
+    if (canonical.kind == CXType_ConstantArray || canonical.kind == CXType_IncompleteArray)
+        return libclang.getArrayElementType(t.kind == canonical.kind ? t : canonical);
+    return libclang.getPointeeType(t.kind == CXType_Pointer ? t : canonical);
+}
+static bool is_pointer(CXType t) {
+    t = libclang.getCanonicalType(t);
+    return t.kind == CXType_Pointer || t.kind == CXType_ConstantArray || t.kind == CXType_IncompleteArray;
+}
 static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
-    CXType to = libclang.getPointeeType(t);
+    CXType to = pointee(t);
     p->use = libclang.isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
     if (libclang.getCanonicalType(to).kind == CXType_Pointer) {
         refuse_param(q, c, p->name, "tensors and lists of strings are not for operators in C");
@@ -236,8 +259,8 @@ static enum CXChildVisitResult find_param(CXCursor c, CXCursor parent, CXClientD
     (void)parent;
     if (libclang.getCursorKind(c) != CXCursor_ParmDecl || source_string(q->s, libclang.getCursorSpelling(c)) != q->name)
         return CXChildVisit_Continue;
-    CXType t = libclang.getCanonicalType(libclang.getCursorType(c));
-    q->input = t.kind == CXType_Pointer && libclang.isConstQualifiedType(libclang.getPointeeType(t));
+    CXType t = libclang.getCursorType(c);
+    q->input = is_pointer(t) && libclang.isConstQualifiedType(pointee(t));
     return CXChildVisit_Break;
 }
 static bool is_input(const struct reading *q, const char *name) {
@@ -265,6 +288,13 @@ static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_
         refuse_param(q, c, p->name, "a number is a float or a double, or an integer; only tensors have 16-bit floats");
         return;
     }
+    int64_t lo, hi;
+    foreign_range(p->type, &lo, &hi);
+    if (a && a->has_default && p->type != NONE && dtype_is_int(p->type) &&
+        !(a->value >= (double)lo && a->value <= (double)hi && a->value == (double)(int64_t)fmin(a->value, 0x1p62))) {
+        refuse_param(q, c, p->name, "its default is no such number");
+        return;
+    }
     if (a && (a->count || a->text || a->optional)) {
         refuse_param(q, c, p->name,
                      a->count  ? "its comment says a list"
@@ -280,7 +310,7 @@ static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_
 }
 static void read_param(struct reading *q, CXCursor c, bool scalar) {
     enum { MOST = sizeof q->params / sizeof *q->params };
-    CXType t = libclang.getCursorType(c), canonical = libclang.getCanonicalType(t);
+    CXType t = libclang.getCursorType(c);
     struct foreign_op_param *p = &q->params[q->op->n];
     const char *name = source_string(q->s, libclang.getCursorSpelling(c));
     if (q->op->n == MOST || !*name) {
@@ -290,9 +320,9 @@ static void read_param(struct reading *q, CXCursor c, bool scalar) {
     }
     *p = (struct foreign_op_param){.name = name, .of = -1};
     q->op->n++;
-    if (canonical.kind != CXType_Pointer) read_number(q, c, t, p, scalar);
+    if (!is_pointer(t)) read_number(q, c, t, p, scalar);
     else if (scalar) refuse_param(q, c, name, "a function that returns a value takes numbers only");
-    else read_pointer(q, c, t.kind == CXType_Pointer ? t : canonical, p);
+    else read_pointer(q, c, t, p);
 }
 static enum CXChildVisitResult visit_param(CXCursor c, CXCursor parent, CXClientData env) {
     struct reading *q = env;
@@ -465,6 +495,11 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
     const char *comment = source_string(s, libclang.Cursor_getRawCommentText(fn));
     struct source_place at = place_of(libclang.getRangeStart(libclang.Cursor_getCommentRange(fn)), 1);
     q->name = source_string(s, libclang.getCursorSpelling(fn));
+    if (!*comment && !libclang.Location_isFromMainFile(libclang.getCursorLocation(fn))) {
+        source_error(s, name_place(s, fn), "%s comes from a macro, so that no comment is its own", q->name);
+        diag_help(&s->c->diags, "declare the function before, with its comment: `/** @param x [n] */ void f(...);`");
+        return false;
+    }
     q->op = NEW(&s->c->arena, struct foreign_op);
     q->op->params = q->params;
     if (!comment_read(s, comment, at, &q->said)) return false;
@@ -483,6 +518,10 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
                          q->op->result == NONE ? "" : "; only tensors have 16-bit floats");
             return false;
         }
+    }
+    if (libclang.Cursor_isVariadic(fn)) {
+        source_error(s, name_place(s, fn), "%s takes any number of arguments (...): an operator's are known", q->name);
+        return false;
     }
     libclang.visitChildren(fn, visit_param, q);
     if (q->ok) check_names(q), check_sizes(q), check_uses(q), check_each(q);
@@ -575,7 +614,9 @@ bool source_read(struct source *s, custom_op_list *out) {
         if (!strcmp(nn_embedded[k].path, "templates/cuda_emu/cuda_emu.h"))
             files[nfiles++] =
                 (struct CXUnsavedFile){"/gcc2nn/cuda_emu.h", (const char *)nn_embedded[k].data, nn_embedded[k].size};
-    while (nflags < FLAGS && flags[s->file->language][nflags]) nflags++;
+    bool halves = strstr(s->file->text, "_Float16"); /* else what the source asks about the CPU stays as it is */
+    while (nflags < (halves || s->file->language == FOREIGN_CUDA ? FLAGS : 2) && flags[s->file->language][nflags])
+        nflags++;
     if (!clang_load(s->c)) return false;
     CXIndex index = libclang.createIndex(0, 0);
     CXTranslationUnit tu = NULL;

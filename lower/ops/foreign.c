@@ -33,6 +33,17 @@ static int dims_of(const struct sizes_said *q, const struct foreign_dim *d, int 
     const struct size *s = d->name ? size_named(q, d->name) : NULL;
     return !d->many ? 1 : s ? s->dims.n : rest;
 }
+/* What a formula divides by, unless one of its conditions decides whether it does. */
+static void require_divisors(const struct sizes_said *q, const struct formula *f) {
+    bool divides = f->kind == FORMULA_DIV || f->kind == FORMULA_REST;
+    for (int k = 0; k < 3 && f->arg[k] && (k == 0 || f->kind != FORMULA_SELECT); k++) require_divisors(q, f->arg[k]);
+    if (divides && f->arg[1]->kind != FORMULA_NUMBER)
+        require(ne(formula_value(f->arg[1], size_value, (void *)q), idx(0)), "a size is divided by 0");
+}
+static E checked_value(const struct sizes_said *q, const struct formula *f) {
+    require_divisors(q, f);
+    return formula_value(f, size_value, (void *)q);
+}
 /* The dims of an operand against what its comment says: names without a value get one, all else must be equal. */
 static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, T t) {
     int said = 0, at = 0;
@@ -58,7 +69,7 @@ static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, T 
             continue;
         }
         for (int i = 0; i < n; i++) {
-            E want = known ? known->dims.v[i] : formula_value(d->value, size_value, q);
+            E want = known ? known->dims.v[i] : checked_value(q, d->value);
             require(eq(part.v[i], want), "dim %d of input %s is not what its operator says", at - n + i, p->name);
         }
     }
@@ -73,7 +84,7 @@ static bool result_dims(const struct sizes_said *q, const struct foreign_op_para
             return false;
         if (s) *dims = cat(*dims, s->dims);
         if (s) continue;
-        E e = formula_value(p->dims[k].value, size_value, (void *)q);
+        E e = checked_value(q, p->dims[k].value);
         require(le(idx(0), e), "dim %d of result %s is negative", k, p->name);
         *dims = push(*dims, e);
     }
@@ -141,13 +152,19 @@ static struct foreign *instance_of(const struct foreign_op *op, const struct ins
 }
 
 /* ---- a call */
+static int64_t int_of(const struct foreign_op_param *p, enum dtype t) {
+    int64_t lo, hi, v = int_attr(p->name);
+    foreign_range(t, &lo, &hi);
+    (void)fail_if(v < lo || v > hi, E_ATTR, "attribute %s is %lld, which does not fit the operator's parameter",
+                  p->name, (long long)v);
+    return v;
+}
 static E number_value(const struct sizes_said *q, const struct foreign_op_param *p, enum dtype t) {
-    if (p->attribute) return dtype_is_int(t) ? idx(int_attr(p->name)) : typed(t, float_attr(p->name));
+    int64_t lo, hi;
+    if (p->attribute) return dtype_is_int(t) ? idx(int_of(p, t)) : typed(t, float_attr(p->name));
+    foreign_range(t, &lo, &hi);
     E e = product(size_named(q, p->name)->dims);
-    if (dtype_bytes(t) < 8) {
-        int64_t most = t == I32 ? INT32_MAX : t == U32 ? UINT32_MAX : t == I16 ? INT16_MAX : UINT16_MAX;
-        require(le(e, idx(most)), "size %s does not fit the operator's parameter", p->name);
-    }
+    if (hi < INT64_MAX) require(le(e, idx(hi)), "size %s does not fit the operator's parameter", p->name);
     return e;
 }
 /* The cells of an attribute that is a list or a text; NULL: there are none. */
@@ -233,7 +250,7 @@ static void call(const struct foreign_op *op) {
             outs++;
         }
     }
-    for (int k = 0; k < 6 && op->gpu.source; k++) grid[k] = formula_value(op->grid[k], size_value, &sizes);
+    for (int k = 0; k < 6 && op->gpu.source; k++) grid[k] = checked_value(&sizes, op->grid[k]);
     call_foreign(instance_of(op, &types), ops, nops, numbers, nnumbers, each, op->gpu.source ? grid : NULL);
 }
 
@@ -248,7 +265,7 @@ static E cell_value(void *env, const char *name) {
         const struct foreign_op_param *p = &q->op->params[k];
         bool here = !strcmp(p->name, name);
         if (here && p->attribute)
-            return dtype_is_int(p->type) ? x_const_i(up_ctx(def_node()), dtype_value(p->type), int_attr(name))
+            return dtype_is_int(p->type) ? x_const_i(up_ctx(def_node()), dtype_value(p->type), int_of(p, p->type))
                                          : typed(p->type, float_attr(name));
         if (here) return at(in(input), bcast(in(input), q->at));
         input += !p->attribute;

@@ -30,6 +30,13 @@ struct foreign_op_param {
 static inline bool foreign_is_input(const struct foreign_op_param *p) {
     return p->use == FOREIGN_READ && !p->attribute;
 }
+/* What integers of the type hold, as far as an attribute or a size can be. */
+static inline void foreign_range(enum dtype t, int64_t *lo, int64_t *hi) {
+    int bits = dtype_bits(t);
+    bool is_signed = t == I8 || t == I16 || t == I32 || t == I64;
+    *hi = bits >= 64 ? INT64_MAX : t == BOOL ? 1 : ((int64_t)1 << (bits - is_signed)) - 1;
+    *lo = !is_signed ? 0 : bits >= 64 ? INT64_MIN : -((int64_t)1 << (bits - 1));
+}
 struct foreign_op {
     const char *op, *word; /* "my.domain:Sparse"; "op_Sparse" */
     int n;
