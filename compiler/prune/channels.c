@@ -66,11 +66,12 @@ static void keep_all(struct pruning *p, const struct value *v, const char *why) 
     const struct channels *x = value_channels(p, v);
     for (int64_t k = 0; x && k < x->n; k++) keep(p, x->first + k, why);
 }
-/* The value gets channels along the axis; NULL: their number is not known. */
+/* The value gets channels along the axis; NULL: their number is not known, or they are too many together. */
 static struct channels *begin(struct pruning *p, struct value *v, int axis) {
+    enum { MOST = 1 << 24 };
     struct ctx *c = p->g->ctx;
     int64_t n;
-    if (!x_is_int(v->type.dims[axis], &n) || n < 1 || n > INT32_MAX) return NULL;
+    if (!x_is_int(v->type.dims[axis], &n) || n < 1 || n > MOST - p->all.n) return NULL;
     struct channels *y = NEW(&c->arena, struct channels);
     *y = (struct channels){v, axis, n, p->all.n};
     for (int64_t k = 0; k < n; k++) PUSH(&c->arena, &p->all, ((struct channel){y->first + k, NAN, NULL}));
@@ -137,6 +138,7 @@ static void see_product(struct pruning *p, struct product *q) {
 /* Cell by cell, as operands broadcast: those of as many channels along the axis have them too, others none. */
 static bool cellwise(struct pruning *p, struct node *n, const struct channels *x) {
     const struct type *t = &n->outs.v[0]->type;
+    if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_FOREIGN)) return false;
     if (t->rank != x->v->type.rank || (t->dtype != F32 && t->dtype != F64)) return false;
     for (int k = 0; k < n->ins.n; k++) {
         const struct value *v = n->ins.v[k];
