@@ -123,13 +123,13 @@ static void see_product(struct pruning *p, struct product *q) {
     product_filters(q, zero, sums);
     for (int64_t k = 0; k < y->n; k++)
         if (zero[k] && isfinite(bias_at(q, k))) p->all.v[y->first + k].number = bias_at(q, k);
+    q->takes_in = q->lie.in.groups == 1 && q->lie.in.axis >= 0 && fits && x->n == op_channel_count(q->w, &q->lie.in);
     PUSH(&c->arena, &p->products, *q);
     if (q->separate && fits && x->n == y->n) number_separate(p, q, x, y, sums);
     else if (q->separate) {
         keep_all(p, y->v, reader(p, q->n, "is made of an input's channel by"));
         keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by"));
-    } else if (q->lie.in.groups == 1 && q->lie.in.axis >= 0 && fits && x->n == op_channel_count(q->w, &q->lie.in))
-        take_in(p, q, x);
+    } else if (q->takes_in) take_in(p, q, x);
     else keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by groups, or along another axis, by"));
     if (!q->separate && q->lie.in.groups > 1) keep_all(p, y->v, reader(p, q->n, "is of a group of"));
 }

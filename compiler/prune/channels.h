@@ -14,6 +14,7 @@ struct product {
     const struct tensor *w, *bias; /* bias: one number for each channel of the result, or NULL */
     struct op_weights lie;
     int axis;      /* of the channels, in operand and result */
+    bool takes_in; /* the operand's channels are those of its weights */
     bool separate; /* each channel of the result is made of the same one of the operand: a depthwise convolution */
 };
 /* Channels of one value: [first, first + n) of all. */

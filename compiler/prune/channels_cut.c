@@ -59,10 +59,9 @@ static void cut_product(struct pruning *p, struct product *q) {
     struct node *n = q->n;
     const struct channels *x = value_channels(p, n->ins.v[0]), *y = value_channels(p, n->outs.v[0]);
     struct rest out = rest_of(p, y);
-    bool in = x && !q->separate && q->lie.in.groups == 1 && q->lie.in.axis >= 0;
-    double *sum = in ? lost(p, q, x, y->n) : NULL;
+    double *sum = q->takes_in ? lost(p, q, x, y->n) : NULL;
     if (sum) add_to_bias(p, q, sum, y->n);
-    if (in) {
+    if (q->takes_in) {
         struct rest r = rest_of(p, x);
         if (r.n < x->n) node_set_input(n, 1, shorter(p, n->ins.v[1], q->lie.in.axis, &r));
     }
