@@ -7,7 +7,7 @@
 
 enum { MOST_CELLS = 1 << 20 };
 
-/* The operand with its numbers in all cells; where a channel is not one number, NAN. whole: of its own size, else of
+/* The operand with its numbers in all cells, and 0 where a channel is not one number. whole: of its own size, else of
  * one cell for each channel. NULL: too large, or the size is not known. */
 static struct tensor *filled(struct pruning *p, const struct channels *x, bool whole) {
     const struct type *t = &x->v->type;
@@ -20,7 +20,10 @@ static struct tensor *filled(struct pruning *p, const struct channels *x, bool w
         if (k > x->axis) inner *= dims[k];
     }
     struct tensor *y = tensor_new(&p->g->ctx->arena, t->dtype, dims, t->rank);
-    for (int64_t i = 0; i < cells; i++) tensor_set_f(y, i, p->all.v[x->first + i / inner % x->n].number);
+    for (int64_t i = 0; i < cells; i++) {
+        double v = p->all.v[x->first + i / inner % x->n].number;
+        tensor_set_f(y, i, isnan(v) ? 0 : v);
+    }
     return y;
 }
 /* The result of n on constants. NULL: it was not found. */
@@ -56,6 +59,11 @@ static void switched_off(struct pruning *p, struct node *n, const struct channel
     for (int64_t k = 0; k < y->n; k++)
         if (scale[k] == 0 && isfinite(shift[k])) p->all.v[y->first + k].number = (float)shift[k];
 }
+/* What is made of a channel that is not one number is none, whatever came of the 0 in its place. */
+static void unknown_of(struct pruning *p, const struct channels *x, const struct channels *y) {
+    for (int64_t k = 0; x && k < y->n; k++)
+        if (isnan(p->all.v[x->first + k].number)) p->all.v[y->first + k].number = NAN;
+}
 static bool any_known(const struct pruning *p, const struct node *n) {
     for (int k = 0; k < n->ins.n; k++) {
         const struct channels *x = value_channels(p, n->ins.v[k]);
@@ -75,5 +83,6 @@ void channels_carry(struct pruning *p, struct node *n, const struct channels *y,
         if (known) ins[k] = graph_const(p->g, "", t);
     }
     if (known) take(p, y, run(p, n, ins));
+    for (int k = 0; k < n->ins.n; k++) unknown_of(p, value_channels(p, n->ins.v[k]), y);
     switched_off(p, n, y);
 }
