@@ -67,11 +67,6 @@ static int64_t make_zero(struct graph *g, double threshold) {
 }
 
 /* ---- --structured */
-static int64_t weights_bytes(const sparsities *all) {
-    int64_t bytes = 0;
-    for (int k = 0; k < all->n; k++) bytes += dtype_packed_bytes(all->v[k].w->type.dtype, all->v[k].count);
-    return bytes;
-}
 static bool cut(struct graph *g, struct pruning *p) {
     *p = (struct pruning){.g = g};
     channels_find(p);
@@ -106,16 +101,14 @@ static bool structured(const struct options *o, struct graph *g, json_t *root, s
     struct ctx *c = g->ctx;
     struct pruning p;
     struct exported e;
-    sparsities all = sparsity_of(g, 0);
-    int64_t before = weights_bytes(&all), made = o->prune.threshold > 0 ? make_zero(g, o->prune.threshold) : 0;
+    int64_t before = weights_bytes_of(g), made = o->prune.threshold > 0 ? make_zero(g, o->prune.threshold) : 0;
     if (made) {
         diag(&c->diags, DIAG_NOTE, E_OUTPUT, "%lld filters below the threshold were made zero: results change",
              (long long)made);
         diag_help(&c->diags, "`gcc2nn verify --dataset` or `gcc2nn diff` say by how much");
     }
     if (!cut(g, &p) || !export_onnx(g, o->out, &(struct export_options){o->opset, o->external_data}, &e)) return false;
-    all = sparsity_of(g, 0);
-    int64_t after = weights_bytes(&all);
+    int64_t after = weights_bytes_of(g);
     pruned_text(&p, before, after, t);
     text_printf(t, "%s\n", exported_line(&c->arena, &e));
     json_object_set_new(root, "made_zero", json_integer(made));

@@ -46,18 +46,41 @@ static struct sparsity count(struct graph *g, struct node *n, const struct value
     count_blocks(g->ctx, t, &s);
     return s;
 }
-sparsities sparsity_of(struct graph *g, double threshold) {
-    sparsities all = {0};
+static bool is_weights(const struct value *w) {
+    const struct tensor *t = w ? w->init : NULL;
+    return t && t->rank >= 2 && t->type != STR && t->type != BOOL && !dtype_is_complex(t->type) && tensor_count(t) > 1;
+}
+/* Calls f of each, with the first node that reads it. */
+static void each_weights(struct graph *g, void (*f)(void *env, struct node *n, const struct value *w), void *env) {
     struct map met = {.arena = &g->ctx->arena};
     for (struct node *n = g->top->first; n; n = n->next)
         for (int k = 0; k < n->ins.n; k++) {
             const struct value *w = n->ins.v[k];
-            const struct tensor *t = w ? w->init : NULL;
-            if (!t || t->rank < 2 || t->type == STR || dtype_is_complex(t->type) || t->type == BOOL ||
-                !tensor_count(t) || tensor_count(t) < 2 || map_get(&met, PKEY(w)))
-                continue;
+            if (!is_weights(w) || map_get(&met, PKEY(w))) continue;
             map_put(&met, PKEY(w), (void *)(uintptr_t)w);
-            PUSH(&g->ctx->arena, &all, count(g, n, w, threshold));
+            f(env, n, w);
         }
-    return all;
+}
+struct counting {
+    struct graph *g;
+    double threshold;
+    sparsities all;
+};
+static void add(void *env, struct node *n, const struct value *w) {
+    struct counting *q = env;
+    PUSH(&q->g->ctx->arena, &q->all, count(q->g, n, w, q->threshold));
+}
+sparsities sparsity_of(struct graph *g, double threshold) {
+    struct counting q = {.g = g, .threshold = threshold};
+    each_weights(g, add, &q);
+    return q.all;
+}
+static void add_bytes(void *env, struct node *n, const struct value *w) {
+    (void)n;
+    *(int64_t *)env += dtype_packed_bytes(w->init->type, tensor_count(w->init));
+}
+int64_t weights_bytes_of(struct graph *g) {
+    int64_t bytes = 0;
+    each_weights(g, add_bytes, &bytes);
+    return bytes;
 }

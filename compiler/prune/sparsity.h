@@ -18,4 +18,5 @@ typedef VEC(struct sparsity) sparsities;
 /* Of all constants that nodes of the top region read as weights, in their order. threshold: absolute; < 0: a thousandth
  * of the greatest magnitude of each tensor. */
 sparsities sparsity_of(struct graph *g, double threshold);
+int64_t weights_bytes_of(struct graph *g); /* that the same take in a model */
 #endif
