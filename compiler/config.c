@@ -224,7 +224,7 @@ static bool check_file(struct file *f, const struct options *o, const struct set
         if (holds_tables(e)) continue;
         if (!check_place(f, e, &p)) return false;
         found |= out->profile && p.profile && !strcmp(p.profile, out->profile);
-        if (p.profile && n < 64) names[n++] = p.profile;
+        if (p.profile && n < 64 && (!n || strcmp(names[n - 1], p.profile) != 0)) names[n++] = p.profile;
         if (e->npath <= p.depth) {
             if (e->kind == TOML_TABLE) continue;
             wrong(f, e->line, "%s is a table of options", place_text(f->c, &p));
@@ -243,6 +243,9 @@ static bool check_file(struct file *f, const struct options *o, const struct set
     if (found) return ok;
     diag_at(&f->c->diags, DIAG_ERROR, E_USAGE, f->path, NULL, "there is no profile %s%s",
             diag_quote(&f->c->arena, out->profile), did_you_mean(&f->c->arena, out->profile, names, n));
+    const char *all = n ? "it has" : "it has none: a table [profile.NAME] makes one";
+    for (int k = 0; k < n; k++) all = format(f->c, "%s%s %s", all, k ? "," : "", names[k]);
+    diag_help(&f->c->diags, "%s", all);
     return false;
 }
 bool settings_read(struct ctx *c, const struct options *o, struct settings *out) {
