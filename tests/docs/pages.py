@@ -12,14 +12,17 @@ choose those whose names contain one. tests/calling/run does the same with docs/
 A comment right above a block:
 
     <!-- file: NAME -->         the block is put into that file
-    <!-- needs: PROGRAM ... --> it is left out where a program is missing (or a module of Python: python3:NAME)
+    <!-- needs: PROGRAM ... --> it is left out where a program is missing (python3:NAME: a module of Python; gcc2nn:NAME: what
+                                gcc2nn --version says it was built with)
     <!-- status: N -->          it ends with exit status N
     <!-- not run: WHY -->       it is not run
 
 README.md there must list every page. Says what it left out and why, then: N passed, N failed, N skipped. --write puts what is printed in the place of what does not match."""
 import argparse
 import difflib
+import functools
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -31,16 +34,24 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BLOCK = re.compile(r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 TUTORIALS = os.path.join(ROOT, "docs", "tutorials")
 COMMENT = re.compile(r"^<!-- (file|needs|status|not run): (.*) -->$", re.M)
-LIMIT_S = 120
+LIMIT_S = 300
 
 
 class Wrong(Exception):
     """What a page says is not so."""
 
 
-def missing(program):
-    kind, _, module = program.partition(":")
-    return not shutil.which(kind) or (module and not importlib.util.find_spec(module))
+@functools.cache
+def features(gcc2nn):
+    done = subprocess.run([gcc2nn, "--version", "--json"], capture_output=True, text=True, check=True)
+    return {feature["name"] for feature in json.loads(done.stdout)["features"] if feature["built"]}
+
+
+def missing(what, gcc2nn=None):
+    kind, _, part = what.partition(":")
+    if kind == "gcc2nn":
+        return part not in features(gcc2nn)
+    return not shutil.which(kind) or (part and not importlib.util.find_spec(part))
 
 
 def put(folder, name, text):
@@ -106,7 +117,7 @@ class Page:
                         diff = difflib.unified_diff(text.splitlines(), printed.splitlines(), self.path, "what is printed", "", "", 99, "")
                         raise Wrong("\n".join(diff))
             elif language == "sh" and "not run" not in asked:
-                lacks = [p for p in asked.get("needs", "").split() if missing(p)]
+                lacks = [p for p in asked.get("needs", "").split() if missing(p, gcc2nn)]
                 self.left_out += lacks
                 printed = None if lacks else shell(gcc2nn, folder, exports + text, int(asked.get("status", 0)))
                 if not lacks:
