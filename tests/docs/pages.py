@@ -17,7 +17,8 @@ A comment right above a block:
     <!-- status: N -->          it ends with exit status N
     <!-- not run: WHY -->       it is not run
 
-README.md there must list every page. Says what it left out and why, then: N passed, N failed, N skipped. --write puts what is printed in the place of what does not match."""
+README.md there must list every page. Says what it left out and why, then: N passed, N failed, N skipped. --write puts what is
+printed in the place of what does not match."""
 import argparse
 import difflib
 import functools
