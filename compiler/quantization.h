@@ -18,16 +18,16 @@ struct power {
     double signal, noise;
 };
 /* What --max-drop came to. */
+struct trial {
+    int floats;
+    double value;
+};
 struct mixture {
     int floats; /* so many products, the most sensitive ones, are left in floats */
     const char *metric;
     double base, value, drop; /* of the metric: with floats, with codes, by how much that is worse */
     int samples;
-    VEC(struct trial {
-        int floats;
-        double value;
-    })
-    trials; /* in the order in which they were made */
+    VEC(struct trial) trials; /* in the order in which they were made */
 };
 struct quantization {
     const struct options *o;

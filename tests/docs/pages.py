@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pages whose commands are run: pages.py GCC2NN [WORD...]
 
-docs/tutorials/*.md are followed from their text, each in a new folder with a link to examples/ in it, as a reader would; words
+README.md and docs/tutorials/*.md are followed from their text, each in a new folder with a link to examples/ in it, as a reader would; words
 choose those whose names contain one. tests/calling/run does the same with docs/calling.md. The blocks of a page are taken in order:
 
     ```sh               is run by `sh -e`, with gcc2nn and this Python's python3 in PATH. What it exports holds for later blocks.
@@ -17,8 +17,8 @@ A comment right above a block:
     <!-- status: N -->          it ends with exit status N
     <!-- not run: WHY -->       it is not run
 
-README.md there must list every page. Says what it left out and why, then: N passed, N failed, N skipped. --write puts what is
-printed in the place of what does not match."""
+docs/tutorials/README.md must list every page there. Says what it left out and why, then: N passed, N failed, N skipped.
+--write puts what is printed in the place of what does not match."""
 import argparse
 import difflib
 import functools
@@ -141,10 +141,11 @@ def main():
     args = parser.parse_args()
     passed = failed = skipped = 0
     tutorials = sorted(os.listdir(TUTORIALS))
-    for name in tutorials:
+    for path in [os.path.join(ROOT, "README.md")] + [os.path.join(TUTORIALS, name) for name in tutorials]:
+        name = os.path.relpath(path, ROOT)
         if args.words and not any(word in name for word in args.words):
             continue
-        page = Page(os.path.join(TUTORIALS, name))
+        page = Page(path)
         with tempfile.TemporaryDirectory(prefix="page-") as folder:
             os.symlink(os.path.join(ROOT, "examples"), os.path.join(folder, "examples"))
             try:
