@@ -264,6 +264,14 @@ static bool is_clamp(expr e) {
     bool number = v != 0 ? !isnan(v) : e->op == X_MAX && !signbit(v);
     return number && is_computed(e->arg[0]);
 }
+static bool is_i32(expr e, int64_t v) { return e->op == X_CONST && e->type == I32 && e->u.i == v; }
+/* The type to whose range an integer is clamped by e; NONE: it is not. */
+static enum dtype range_clamped_to(expr e) {
+    expr low = e->op == X_MIN && e->type == I32 ? e->arg[0] : NULL;
+    if (!low || low->op != X_MAX) return NONE;
+    if (is_i32(low->arg[1], INT8_MIN) && is_i32(e->arg[1], INT8_MAX)) return I8;
+    return is_i32(low->arg[1], 0) && is_i32(e->arg[1], UINT8_MAX) ? U8 : NONE;
+}
 /* The greater or lesser of zero and a float, which parts most values: other numbers bound a few, and of two floats gcc
  * makes an instruction. */
 static bool is_open_choice(expr e) {
@@ -276,6 +284,9 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
     bool index = t == IDX, logic = t == BOOL && lanes == 1;
     enum xop op = (enum xop)e->op;
+    enum dtype range = lanes == 1 && !f->entry ? range_clamped_to(e) : NONE;
+    const char *to_range = range != NONE ? c_clamp_to(f->o, range) : NULL;
+    if (to_range) return c_applied(f, to_range, c_value(f, e->arg[0]->arg[0], 1));
     if (t == BOOL && lanes > 1) /* a mask's true is -1: below 0 */
         op = op == X_MIN ? X_AND : op == X_MAX ? X_OR : op;
     const char *sign = index ? c_operator(op, I64, 1) : c_operator(op, t, lanes);
@@ -383,7 +394,8 @@ static struct piece print_cast(struct fe *f, expr e, int lanes) {
         return fn ? c_applied(f, fn, i) : c_converted(f, c_value_type(to), i);
     }
     bool floats = from == F32 || from == F64, fits = to == I32 && floats && fits_i32(e->arg[0]);
-    const char *at_once = fits ? nearest(f, e->arg[0], lanes) : NULL;
+    bool any = to == I32 && floats && f->o->target->saturates;
+    const char *at_once = fits || any ? nearest(f, e->arg[0], lanes) : NULL;
     if (at_once) return c_applied(f, at_once, c_value(f, e->arg[0]->arg[0], lanes));
     struct piece v = c_value(f, e->arg[0], lanes);
     if (fits && lanes > 1)

@@ -243,6 +243,15 @@ const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype t, int
     prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a, $T b)"), &h);
     return name;
 }
+const char *c_clamp_to(const struct emit_options *o, enum dtype range) {
+    const char *row = o->c99_strict ? NULL : spelled(o->target->clamps, X_MIN, range, 1);
+    const char *name = row ? prelude_name(o, "clamp", range, 1) : NULL;
+    struct holes h;
+    if (!row || !prelude_first(o->uses, name)) return name;
+    prelude_holes(o, &h, name, I32, 1);
+    prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a)"), &h);
+    return name;
+}
 /* "return _mm256_fmadd_ps(a, b, c);" from "_mm256_fmadd_ps(%a, %b, %c)". */
 const char *prelude_from_row(const struct emit_options *o, const char *row, const char *head) {
     struct text t = {0};

@@ -46,6 +46,8 @@ const char *c_select(const struct emit_options *o, enum dtype type, int lanes);
 /* Conversions; NULL: a plain C cast (scalar only). */
 const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes);
 /* The nearest i32 of an f32 that is known to have one; small: of one up to 2^22. NULL: round, then convert. */
+/* Of an i32, clamped to the range of I8 or U8; NULL: the target has no instruction for it. */
+const char *c_clamp_to(const struct emit_options *o, enum dtype range);
 const char *c_nearest(const struct emit_options *o, int lanes, bool small);
 const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes);
 const char *c_round(const struct emit_options *o, enum dtype storage, int lanes);

@@ -20,8 +20,8 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
     if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 ||
         v->type.rank > 5 || !x_is_int(v->type.dims[1], &channels))
         return 0;
+    if (2 * channels < (lanes < 2 ? group : lanes)) return 0; /* more than half of it all would be padding */
     if (lanes < 2) return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all of them */
-    if (2 * channels < lanes) return 0; /* more than half of all lanes would be padding */
     return machine_block(m, narrow_type(l, v), channels);
 }
 /* Not so what is flattened: rows of pixels go to products and concatenations, which want them plain. */

@@ -47,7 +47,7 @@ struct instr_row {
  * and what else codegen/prelude.c fills in. X_LOAD and X_ROUND with a storage type: a load from %a with conversion, a
  * store of %a to %b with rounding; of one lane, halves only: the value of the code %a, the code of the value %a.
  * X_TOIDX: the cells of the table %a at the places %b, a vector of i32. X_CAST: %a rounded to the type, in registers.
- * X_RINT with I32: the nearest integer of %a, which fits. */
+ * X_RINT with I32: the nearest integer of %a, which fits (but see `saturates`). */
 struct spell_row {
     enum xop op;
     enum dtype type;
@@ -75,13 +75,14 @@ struct target {
     const char *headers;           /* "#include <immintrin.h>\n" */
     const struct spell_row *spell; /* op POISON ends; may be NULL */
     /* X_MIN and X_MAX where %a was computed (so it is no signalling NaN) and %b is a number, by which not even the sign
-     * of a zero is in doubt; NULL: as elsewhere. */
+     * of a zero is in doubt; X_MIN with I8 or U8: the i32 %a, clamped to that type's range. NULL: as elsewhere. */
     const struct spell_row *clamps;
     const struct instr_row *const *instrs; /* NULL ends; may be NULL */
     const char *cc;                        /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
     const char *runner;                    /* how to run a program: "qemu-aarch64 -L ..." or NULL */
     const struct board *board;             /* no operating system: startup, memory map and system calls come along */
     bool branches;                         /* compilers make branches of a choice between two floats */
+    bool saturates;                        /* X_RINT with I32 in `spell` is right for any %a, as casts are defined */
     bool bounded;                          /* run-time sizes are replaced by their bounds (bare metal) */
 };
 /* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */

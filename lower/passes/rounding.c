@@ -45,6 +45,7 @@ struct rounding {
     struct map single; /* values that are stored where compilers make no vectors of their neighbours */
     bool clamps;       /* the machine has an instruction that clamps integers */
     bool branches;     /* comparisons of floats become branches */
+    bool saturates;    /* what is rounded becomes an integer by one instruction, wherever it lies */
 };
 struct quantized { /* i32(min(max(rint(x) + z, lo), hi)) */
     expr x, z, lo, hi;
@@ -89,7 +90,9 @@ static expr clamped(const struct rounding *r, const struct quantized *q) {
     return x_min(c, x_max(c, x, lo), hi);
 }
 static bool clamps_integers(const struct rounding *r, const struct quantized *q) {
-    return r->clamps && x_within(q->x, -FAR, FAR);
+    if (!r->clamps) return false;
+    struct x_range x = r->saturates ? numbers_of(r->numbers, q->x) : x_range(q->x);
+    return !x.nan && x.lo >= -FAR && x.hi <= FAR;
 }
 static expr zero_point(struct ctx *c, const struct quantized *q) {
     return q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : x_num(c, I32, 0);
@@ -166,7 +169,7 @@ static expr rewritten(void *env, expr e) {
 static expr look(void *env, expr e) {
     const struct rounding *r = env;
     struct quantized q;
-    if (is_quantized(e, &q) && (q.zero || r->branches)) numbers_of(r->numbers, q.x);
+    if (is_quantized(e, &q) && (q.zero || r->branches || r->saturates)) numbers_of(r->numbers, q.x);
     return NULL;
 }
 /* ---- stores side by side */
@@ -214,7 +217,8 @@ void pass_rounding(struct module *m, const struct printing *o) {
                          NULL,
                          {.arena = &m->ctx->arena},
                          machine_op(o->target->machine, X_MIN, I32) != NULL,
-                         o->target->branches};
+                         o->target->branches,
+                         o->target->saturates};
     for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, look, &r);
     for (int k = 0; k < m->procs.n; k++) {
         r.p = m->procs.v[k];

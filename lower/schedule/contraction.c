@@ -202,13 +202,21 @@ static bool one_channel(struct plan *u, const struct tiling *g) {
     }
     return g->per > 1 && !summed;
 }
-/* Of a plain operand, k0 steps of the sum at a time: they lie side by side. */
-static bool choose_groups(struct plan *u, struct tiling *g, int64_t n) {
-    int k0 = g->micro->k0;
-    if (n < k0 || n % k0 || !lies_along(u, g->scalar, g->q->sum->u.stage.red[g->kred])) return false;
-    g->kblock = n % (4 * k0) == 0 ? 4 * k0 : n % (2 * k0) == 0 ? 2 * k0 : k0;
+/* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. */
+static bool choose_groups(struct plan *u, struct tiling *g) {
+    int k0 = g->micro->k0, only = g->computed ? g->kred : -1;
+    int64_t most = 0;
+    g->kred = -1;
+    for (int k = 0; k < nsums_of(g); k++) {
+        const struct var *v = g->q->sum->u.stage.red[k];
+        int64_t n = const_extent(v);
+        if (n <= most || n % k0 || (only >= 0 && k != only) || dim_of(g->vec, v) < 0 || !lies_along(u, g->scalar, v))
+            continue;
+        most = n, g->kred = k;
+    }
+    g->kblock = most % (4 * k0) == 0 ? 4 * k0 : most % (2 * k0) == 0 ? 2 * k0 : k0;
     if (micro_has_tiles(g->micro)) g->kblock = k0; /* all steps are one instruction's */
-    return true;
+    return g->kred >= 0;
 }
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
@@ -225,8 +233,8 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
         g->rest = all && channels % g->kblock != 0;
         return channels > 0 && g->kblock > 0 && g->kblock % g->micro->k0 == 0 && channels % g->micro->k0 == 0;
     }
+    if (g->micro->k0 > 1) return choose_groups(u, g);
     int64_t n = g->kred >= 0 ? const_extent(g->q->sum->u.stage.red[g->kred]) : -1;
-    if (g->micro->k0 > 1) return choose_groups(u, g, n);
     for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
         if (g->kred >= 0 && n > b && n % b == 0) g->kblock = b;
     if (!g->kblock) g->kred = -1;

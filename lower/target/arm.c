@@ -114,9 +114,14 @@ static const struct board an547 = {
 static const struct spell_row m4_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtr")}, HALVES, {X_POISON, NONE, 0, NULL}},
                               m55_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtn")}, HALVES, {X_POISON, NONE, 0, NULL}};
 
+/* Where limits are used several times gcc holds them in registers, compares, and finds no such instruction. */
+#define CLAMP(instr) "__extension__({ int32_t n; __asm(\"" instr " %%0, #8, %%1\" : \"=r\"(n) : \"r\"(%a)); n; })"
+static const struct spell_row cortex_m_clamps[] = {
+    {X_MIN, I8, 1, CLAMP("ssat")}, {X_MIN, U8, 1, CLAMP("usat")}, {X_POISON, NONE, 0, NULL}};
+
 /* gcc moves the loads of a tile's operands ahead of their uses, for which these cores have no registers. */
 #define IN_ORDER "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize(\"no-schedule-insns\")\n#endif\n"
-#define CORTEX_M .cls = TC_MCU, .emit = EMIT_C_SCALAR, .cc = "arm-none-eabi-gcc", .bounded = true
+#define CORTEX_M .cls = TC_MCU, .emit = EMIT_C_SCALAR, .cc = "arm-none-eabi-gcc", .bounded = true, .saturates = true
 
 const struct target nn_target_cortex_m4 = {
     CORTEX_M,
@@ -126,6 +131,7 @@ const struct target nn_target_cortex_m4 = {
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
     .headers = IN_ORDER,
     .spell = m4_rows,
+    .clamps = cortex_m_clamps,
     .instrs = nn_instrs_dsp,
     .runner = BARE("mps2-an386"),
     .board = &an386,
@@ -138,6 +144,7 @@ const struct target nn_target_cortex_m55 = {
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
     .headers = "#include <arm_mve.h>\n" IN_ORDER,
     .spell = m55_rows,
+    .clamps = cortex_m_clamps,
     .instrs = nn_instrs_mve,
     .runner = BARE("mps3-an547"),
     .board = &an547,

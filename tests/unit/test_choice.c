@@ -102,6 +102,17 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
     says(choices("x86-64", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[");
 }
+/* Of one channel what lies side by side is the window; 13 registers hold a line of six sums, and not one of eight. */
+Test(choice, bytes_on_small_machines) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: i8[] = splat 7\nconst %v: i8[] = splat 0\n"
+                         "const %w: i8[8,1,10,4] = splat 1\nconst %d: i8[16,1,3,3] = splat 1\n",
+               *one = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[10,4]}",
+               *each = "%y: ? = QLinearConv(%x, %s, %z, %d, %s, %v, %s, %z) {kernel_shape=[3,3], group=16}";
+    says(choices("cortex-m4", consts, "%x: i8[1,1,40,20]", one), "contraction: smlad_i8i8, lanes 1 along n0");
+    says(choices("cortex-m4", consts, "%x: i8[1,1,40,20]", one), "w1 in blocks of 4");
+    says(choices("cortex-m4", consts, "%x: i8[1,16,12,12]", each), "tile 1 x 6");
+    says(choices("c99", consts, "%x: i8[1,16,12,12]", each), "tile 1 x 8");
+}
 /* Tiles take 64 channels at a time, in each combination of signs; of few channels most of a tile would be zeros. */
 Test(choice, bytes_are_multiplied_in_tiles_where_channels_fill_them) {
     static const char form[] = "const %%s: f32[] = splat 0.5\nconst %%z: %s[] = splat 7\nconst %%v: %s[] = splat 0\n"
