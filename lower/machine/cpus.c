@@ -77,7 +77,8 @@ static const struct operation cortex_m[] = {
     {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}, {&micro_smlal_x4, 8, 0.45}, { &micro_smlal, 4, 1 }
 #define TILES(row, all, half)                                                                                          \
     {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
-static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MORE},
+static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},
+                                avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
                                 avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
@@ -134,8 +135,14 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .ops = cortex_m,
                                            .micros = mve_dots,
                                            .whole_tile = 4};
-const struct machine machine_sse2 = {
-    CPU, THREADS, X86_CACHES(256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate, .excess = true};
+const struct machine machine_sse2 = {CPU,
+                                     THREADS,
+                                     X86_CACHES(256 << 10),
+                                     VECTOR(16, 128),
+                                     .name = "sse2",
+                                     .ops = separate,
+                                     .micros = sse2_dots,
+                                     .excess = true};
 #define AVX2                   CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
 #define AVX512_OF(second, how) CPU, THREADS, X86_CACHES(second), VECTOR(32, 512), .ops = how
 #define AVX512                 AVX512_OF(1 << 20, fused)

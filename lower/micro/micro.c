@@ -11,6 +11,7 @@ const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NUL
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
 DOT(vpdpwssd, I16, I16, 16, 2);
+DOT(pmaddwd, I16, I16, 4, 2);
 DOT(vpmaddwd, I16, I16, 8, 2);
 DOT(vpmaddwd_x16, I16, I16, 16, 2);
 DOT(sdot, I8, I8, 4, 4);

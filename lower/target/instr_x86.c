@@ -12,9 +12,9 @@
 #define DOT4(lanes)                                                                                                    \
     "proc p(C: i32[" lanes "] inout, A: u8[4] in, B: i8[" lanes ",4] in)\n"                                            \
     "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
-/* A pair of 16-bit integers, repeated, times 8 or 16 pairs: `sum` is c with the products of `a` and `w` added. Behind
- * an addition c passes through an assembler statement without instructions: gcc takes sums of integers apart, to add
- * them in another order, and spills what then waits in registers (half of the time of a pointwise convolution). */
+/* A pair of 16-bit integers, repeated, times 4, 8 or 16 pairs: `sum` is c with the products of `a` and `w` added.
+ * Behind an addition c passes through an assembler statement without instructions: gcc takes sums of integers apart, to
+ * add them in another order, and spills what then waits in registers (half of the time of a pointwise convolution). */
 #define AS_WRITTEN "    __asm(\"\" : \"+v\"(c));\n"
 #define PAIRS(row, lanes, vector, load, set, sum, order)                                                               \
     static const struct instr_row row = {.name = #row,                                                                 \
@@ -26,6 +26,8 @@
                                                    "    const " vector " a = " set "_set1_epi32(pair), w = " load      \
                                                    ";\n    c = " sum ";\n" order "    return c;\n}\n",                 \
                                          .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+PAIRS(pmaddwd, "4", "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm", "_mm_add_epi32(c, _mm_madd_epi16(a, w))",
+      AS_WRITTEN);
 PAIRS(vpmaddwd, "8", "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256",
       "_mm256_add_epi32(c, _mm256_madd_epi16(a, w))", AS_WRITTEN);
 PAIRS(vpmaddwd_x16, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_add_epi32(c, _mm512_madd_epi16(a, w))",
@@ -64,6 +66,7 @@ static const struct instr_row vdpbf16ps = {
     .c = "{C} = (nn_f32x16)nn_vdpbf16ps((__m512){C}, {&A}, {&B})",
     .bound = 2};
 
+const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx2[] = {&vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx512[] = {&vpmaddwd_x16, &vpmaddwd, NULL};

@@ -10,7 +10,7 @@ extern const struct target nn_target_x86_avxvnni, nn_target_x86_avx512vnni, nn_t
     nn_target_aarch64_dotprod, nn_target_cortex_a55;
 
 // clang-format off
-extern const struct instr_row *const nn_instrs_avx2[], *const nn_instrs_avxvnni[], *const nn_instrs_avx512[],
+extern const struct instr_row *const nn_instrs_sse2[], *const nn_instrs_avx2[], *const nn_instrs_avxvnni[], *const nn_instrs_avx512[],
     *const nn_instrs_avx512vnni[], *const nn_instrs_avx512bf16[], *const nn_instrs_amx[],
     *const nn_instrs_neon[], *const nn_instrs_dotprod[], *const nn_instrs_dsp[], *const nn_instrs_mve[],
     *const nn_instrs_sm75[], *const nn_instrs_sm80[];

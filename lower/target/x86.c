@@ -130,6 +130,7 @@ const struct target nn_target_x86_64 = {
     .machine = &machine_sse2,
     .cflags = "-march=x86-64",
     .spell = sse2_rows,
+    .instrs = nn_instrs_sse2,
 };
 const struct target nn_target_x86_avx2 = {
     AVX2,
