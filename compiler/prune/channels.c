@@ -46,6 +46,7 @@ static double bias_at(const struct product *q, int64_t k) { return q->bias ? ten
 const struct channels *value_channels(const struct pruning *p, const struct value *v) {
     return v ? map_get(&p->of_value, PKEY(v)) : NULL;
 }
+double value_rounded(const struct value *of, double v) { return of->type.dtype == F32 ? (double)(float)v : v; }
 static int64_t root_of(const struct pruning *p, int64_t k) {
     struct channel *all = p->all.v;
     while (all[k].parent != k) k = all[k].parent = all[all[k].parent].parent;
@@ -93,7 +94,7 @@ static void number_separate(struct pruning *p, const struct product *q, const st
         double v = number(p, x, k), *to = &p->all.v[y->first + k].number;
         together(p, x->first + k, y->first + k);
         if (isnan(*to) && (v == 0 || (isfinite(v) && !q->lie.edges)))
-            *to = v == 0 ? bias_at(q, k) : (float)(v * sums[k] + bias_at(q, k));
+            *to = v == 0 ? bias_at(q, k) : value_rounded(y->v, v * sums[k] + bias_at(q, k));
     }
 }
 /* Channels that it reads with other weights than zero stay, unless they are a number that the bias can take in: not

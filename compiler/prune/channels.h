@@ -49,6 +49,8 @@ void channels_find(struct pruning *p);
 void channels_cut(struct pruning *p);
 
 const struct channels *value_channels(const struct pruning *p, const struct value *v); /* NULL: none that are known */
+/* v as a cell of the value holds it. */
+double value_rounded(const struct value *of, double v);
 bool channel_goes(const struct pruning *p, int64_t k);
 /* Is n a product, and with what? */
 bool product_of(struct node *n, struct product *q);

@@ -54,6 +54,8 @@ static void add_to_bias(struct pruning *p, const struct product *q, const double
     add->name = "", add->origin = q->n->origin;
     value_replace(y, add->outs.v[0]);
     node_set_input(add, 0, y);
+    /* products that read it come later */
+    map_put(&p->of_value, PKEY(add->outs.v[0]), map_get(&p->of_value, PKEY(y)));
 }
 static void cut_product(struct pruning *p, struct product *q) {
     struct node *n = q->n;

@@ -57,7 +57,7 @@ static void switched_off(struct pruning *p, struct node *n, const struct channel
     double *scale = NEWN(&p->g->ctx->arena, double, y->n), *shift = NEWN(&p->g->ctx->arena, double, y->n);
     if (y->axis != 1 || !x || !n->op->affine || !n->op->affine(n, x, y->n, scale, shift)) return;
     for (int64_t k = 0; k < y->n; k++)
-        if (scale[k] == 0 && isfinite(shift[k])) p->all.v[y->first + k].number = (float)shift[k];
+        if (scale[k] == 0 && isfinite(shift[k])) p->all.v[y->first + k].number = value_rounded(y->v, shift[k]);
 }
 /* What is made of a channel that is not one number is none, whatever came of the 0 in its place. */
 static void unknown_of(struct pruning *p, const struct channels *x, const struct channels *y) {
