@@ -54,11 +54,21 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
     return true;
 }
 
+static bool leaf_known(void *t, expr e) {
+    int64_t v;
+    return e->op == X_CONST || e->arg[0] || value_of(t, e, &v);
+}
+/* Sizes are found before the first statement runs, and so before the checks that keep from impossible ones. */
 static bool eval_dims(struct run *r, const struct buf *b, const expr *dims, int nd, struct values *t, int64_t *out) {
     for (int d = 0; d < nd; d++)
-        if (!x_eval_int(dims[d], value_of, t, &out[d]))
+        if (x_eval_int(dims[d], value_of, t, &out[d])) {
+            if (out[d] < 0)
+                return run_fault(r, EVAL_FAULT, "buffer %s: dim %d is negative: %lld", b->name, d, (long long)out[d]);
+        } else if (x_visit(dims[d], leaf_known, t)) {
+            return run_fault(r, EVAL_FAULT, "buffer %s: dim %d is too large, or divided by 0", b->name, d);
+        } else {
             return run_fault(r, EVAL_BAD, "buffer %s: the value of dim %d is not known", b->name, d);
-        else if (out[d] < 0) return run_fault(r, EVAL_BAD, "buffer %s: dim %d is %lld", b->name, d, (long long)out[d]);
+        }
     return true;
 }
 
