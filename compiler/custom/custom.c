@@ -166,6 +166,16 @@ static bool merge(struct ctx *c, struct custom_op *a, const struct custom_op *b)
     else a->op->gpu = b->op->gpu;
     return true;
 }
+/* The word is what functions in the output are called, behind the program's name: that of another domain, or cut short,
+ * is another one, and so is what the source itself calls something of its own. */
+static bool word_is_taken(struct ctx *c, const struct foreign_op *op) {
+    const struct foreign_source *sources[] = {op->cpu.source, op->gpu.source};
+    for (int k = 0; k < 2; k++)
+        if (sources[k] && strstr(sources[k]->text, format(c, "_%s", op->word))) return true;
+    for (int k = 0; k < c->own_ops.n; k++)
+        if (!strcmp(c->own_ops.v[k]->foreign->word, op->word)) return true;
+    return false;
+}
 static bool add_row(struct customs *q, struct custom_op *new) {
     struct ctx *c = q->c;
     if (op_find(new->row->domain, new->row->name)) {
@@ -174,11 +184,8 @@ static bool add_row(struct customs *q, struct custom_op *new) {
         diag_help(&c->diags, "use another domain, in the model too");
         return false;
     }
-    /* the word is what functions in the output are called: that of another domain, or cut short, is another one */
     const char *word = new->op->word;
-    for (int n = 2, k = 0; k < c->own_ops.n; k++)
-        if (!strcmp(c->own_ops.v[k]->foreign->word, new->op->word))
-            new->op->word = internf(c->names, "%s_%d", word, n++), k = -1;
+    for (int n = 2; word_is_taken(c, new->op); n++) new->op->word = internf(c->names, "%s_%d", word, n);
     new->op->load = q->o->load;
     PUSH(&c->arena, &c->own_ops, new->row);
     return true;
