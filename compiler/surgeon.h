@@ -25,6 +25,8 @@ bool surgery_nms(struct surgery *s, const char *word); /* one --nms */
 int surgery_output(struct surgery *s, const char *option, const char *name);
 /* A node of one result behind all others, which is told to come from the option. */
 struct node *surgery_node(struct surgery *s, const char *option, const char *op, struct value *const *ins, int nins);
+/* v becomes the last output, OF_indices. false: a diagnostic. */
+bool surgery_indices(struct surgery *s, const char *option, struct value *v, const char *of);
 bool surgery_number(const char *value, int64_t lo, int64_t hi, int64_t *v); /* is it one, from lo to hi? */
 
 /* "NAME=VALUE": the value behind the last `=`; *name is NULL for "VALUE" alone. */

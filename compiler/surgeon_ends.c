@@ -58,6 +58,18 @@ static struct node *made(struct surgery *s, const char *option, struct node *bef
 struct node *surgery_node(struct surgery *s, const char *option, const char *op, struct value *const *ins, int nins) {
     return made(s, option, NULL, op, ins, nins, 1);
 }
+bool surgery_indices(struct surgery *s, const char *option, struct value *v, const char *of) {
+    const char *name = internf(s->c->names, "%s_indices", of);
+    for (int k = 0; k < s->g->outputs.n; k++)
+        if (!strcmp(s->g->outputs.v[k], name)) {
+            surgery_wrong(s, option, "the model has an output %s already", diag_quote(&s->c->arena, name));
+            diag_help(&s->c->diags, "give one of them another name first: gcc2nn surgeon MODEL --rename=OLD=NEW");
+            return false;
+        }
+    region_result(s->g->top, v);
+    PUSH(&s->c->arena, &s->g->outputs, name);
+    return true;
+}
 /* What read the parameter reads a node of it, and of `with` if there is one. */
 static struct node *behind_input(struct surgery *s, const char *option, struct value *p, const char *op,
                                  struct value *with) {
@@ -99,9 +111,7 @@ static bool top_k(struct surgery *s, const char *word) {
     if (!surgery_number(value, 1, INT32_MAX, &count))
         return surgery_wrong(s, "top-k", "`%s` is not a number of 1 or more", value);
     struct node *n = behind_output(s, "top-k", k, "TopK", graph_ints(s->g, &count, 1), 2);
-    region_result(s->g->top, n->outs.v[1]);
-    PUSH(&s->c->arena, &s->g->outputs, internf(s->c->names, "%s_indices", s->g->outputs.v[k]));
-    return true;
+    return surgery_indices(s, "top-k", n->outs.v[1], s->g->outputs.v[k]);
 }
 
 /* ---- pre-processing */

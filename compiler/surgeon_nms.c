@@ -135,7 +135,5 @@ bool surgery_nms(struct surgery *s, const char *word) {
     node_set_int(columns->def, "axis", 1);
     region_set_result(s->g->top, b, op(s, "GatherND", boxes, columns));
     region_set_result(s->g->top, p, op(s, "GatherND", scores, where));
-    region_result(s->g->top, where);
-    PUSH(&s->c->arena, &s->g->outputs, internf(s->c->names, "%s_indices", w.text[BOXES]));
-    return true;
+    return surgery_indices(s, option, where, w.text[BOXES]);
 }
