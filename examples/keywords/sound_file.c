@@ -1,5 +1,5 @@
 /* Sound for listen.c from a file, or a pipe:  listen FILE.wav   or   arecord -t raw -f S16_LE -r 16000 | listen -
- * In a .wav file: one channel of 16 bits at 16 kHz. Without such a head, and from a pipe: the same as bare samples. */
+ * In a .wav file: one channel of 16 bits at 16 kHz; from a pipe: the same as bare samples. */
 #include "listen.h"
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +18,10 @@ static int refuse(const char *why) {
 }
 /* Up to the first sample: parts of a name, a size and as many bytes. */
 static int read_head(void) {
-    unsigned char part[8], format[16];
+    unsigned char part[12], format[16];
     int known = 0;
-    if (fread(part, 1, 4, sound) != 4 || fread(part, 1, 8, sound) != 8) return refuse("the file is no .wav file");
+    if (fread(part, 1, 12, sound) != 12 || memcmp(part, "RIFF", 4) != 0 || memcmp(part + 8, "WAVE", 4) != 0)
+        return refuse("the file is no .wav file");
     for (;;) {
         if (fread(part, 1, 8, sound) != 8) return refuse("the .wav file has no sound in it");
         uint32_t n = little(part + 4, 4);
