@@ -203,6 +203,7 @@ static gcc2nn_node *insert(gcc2nn_graph *g, gcc2nn_node *before, const char *of,
     for (int k = 0; k < count; k++) ins[k] = value_of(operands[k]);
     struct node *n = node_new(b ? b->in : g->g->top, b, of ? of : "", operator, ins, count, results);
     n->name = "";
+    if (!*n->origin) n->origin = format(c, "%s of pass %s", n->op_type, g->pass->name);
     return of_node(n);
 }
 static gcc2nn_value *constant(gcc2nn_graph *g, int onnx, const int64_t *dims, int n, const void *elements_of) {
