@@ -128,6 +128,8 @@ static const char *output_path(struct session *s) {
     const enum dtype w = s->o->quantize.weights_only;
     return s->o->out ? s->o->out : format(s->c, "%s_%s.onnx", s->project.name, w == I4 ? "int4" : "int8");
 }
+/* Before what takes time. */
+static bool may_write(struct session *s) { return file_may_put(&s->c->diags, output_path(s), NULL); }
 static bool write_model(struct session *s, const char *path) {
     return graph_verify(s->u.g, "quantize") && export_onnx(s->u.g, path, &(struct export_options){0}, NULL);
 }
@@ -163,7 +165,8 @@ static int quantize_all(const struct options *o) {
     struct quantization z = {.o = o};
     struct quant_plan *p = quantization_plan(&floats, o);
     int status = EXIT_OK;
-    bool ok = p && observer_open(&v, &floats, p) && calibrate(&z, &v) && (!o->quantize.eval || compare_samples(&z, &v));
+    bool ok = p && may_write(&floats) && observer_open(&v, &floats, p) && calibrate(&z, &v) &&
+              (!o->quantize.eval || compare_samples(&z, &v));
     if (ok && o->quantize.sensitivity) status = find_sensitivity(&z);
     if (ok && status == EXIT_OK && o->max_drop_given) status = find_mixture(&z, &v);
     int reported = session_report(&floats);

@@ -136,23 +136,31 @@ static bool fits(struct exporter *x, const Onnx__ModelProto *m) {
             "the model would have 2 GiB or more without its weights, which no ONNX file may have");
     return false;
 }
+/* What else it was made of, such as passes, stays as it is; the model itself may be replaced, and then its weights. */
+static bool may_replace(const struct exporter *x, const char *path, const char *model) {
+    if (x->g->file && file_is_same(model, x->g->file)) return true;
+    for (int k = 0; k < x->c->files_read.n; k++)
+        if (!file_may_put(&x->c->diags, path, x->c->files_read.v[k])) return false;
+    return true;
+}
 bool onnx_file(struct exporter *x, Onnx__ModelProto *m, const char *path, struct exported *out) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
                *folder = !slash          ? "."
                          : slash == path ? "/"
                                          : format(x->c, "%.*s", (int)(slash - path), path),
-               *data = format(x->c, "%s.data", name);
+               *data = format(x->c, "%s.data", name), *data_path = format(x->c, "%s.data", path);
     size_t bytes = weights_bytes(x);
     bool beside = x->o->external || bytes > MESSAGE_MAX - (MESSAGE_MAX >> 4);
     struct file_set files;
     initializers(x, m->graph, beside);
     beside = beside && put_beside(x, data);
+    if (!may_replace(x, path, path) || (beside && !may_replace(x, data_path, path))) return false;
     if (!fits(x, m) || !file_set_begin(&files, &x->c->diags, folder)) return false;
     if ((beside && !write_weights(x, &files, data)) || !write_message(&files, name, m)) {
         file_set_abandon(&files);
         return false;
     }
     out->weights = (int64_t)bytes;
-    out->data = beside ? format(x->c, "%s.data", path) : NULL;
+    out->data = beside ? data_path : NULL;
     return file_set_commit(&files);
 }

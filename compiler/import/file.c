@@ -99,11 +99,14 @@ static bool folder_of(const char *path, char folder[PATH_MAX]) {
     errno = ENAMETOOLONG;
     return snprintf(folder, PATH_MAX, "%.*s", n ? (int)n : 1, n ? path : ".") < PATH_MAX && n < PATH_MAX;
 }
+bool file_is_same(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
 bool file_may_put(struct diags *d, const char *path, const char *read) {
     char folder[PATH_MAX];
-    struct stat st, other;
-    if (read && stat(read, &other) == 0 && stat(path, &st) == 0 && st.st_dev == other.st_dev &&
-        st.st_ino == other.st_ino) {
+    struct stat st;
+    if (read && file_is_same(path, read)) {
         diag(d, DIAG_ERROR, E_WRITE, "%s is read by this command: it is left as it is", diag_quote(d->arena, path));
         diag_help(d, "name another file for what is written");
         return false;

@@ -38,5 +38,6 @@ void file_set_abandon(struct file_set *s);
 /* The same for one file of any path, in a folder that there is. Can it be written? Asked before what is to be in it
  * takes time. It is not over `read` (NULL: nothing), a file that the command reads. */
 bool file_may_put(struct diags *d, const char *path, const char *read);
+bool file_is_same(const char *a, const char *b); /* both are there, under these names or others */
 bool file_put(struct diags *d, const char *path, const void *bytes, size_t n);
 #endif
