@@ -121,12 +121,14 @@ static const struct operator_row operators[] = {
     {"&", X_AND, 0, 0}, {"|", X_OR, 0, 0},   {"^", X_XOR, 0, 0}, {"<<", X_SHL, 0, 0}, {">>", X_SHR, 0, 0},
     {"<", X_LT, 1, 0},  {"<=", X_LE, 1, 0},  {"==", X_EQ, 1, 0}, {"!=", X_NE, 1, 0},  {">", X_LT, 1, 0},
     {">=", X_LE, 1, 0}, {"&&", X_AND, 0, 1}, {"||", X_OR, 0, 1}};
+static const char *const bits = "sizes are added, multiplied, divided and compared, without their bits";
 static F apply(struct translation *q, CXCursor at, const char *text, F a, F b, enum dtype type) {
     const struct operator_row *r = NULL;
     if (!a || !b) return NULL;
     for (size_t k = 0; k < sizeof operators / sizeof *operators; k++)
         if (!strcmp(operators[k].text, text)) r = &operators[k];
     if (!r) return refuse(q, at, "this operator is not understood");
+    if (q->index && !r->logical && strchr("&|^<>", *text) && !r->compares) return refuse(q, at, bits);
     if (r->logical) return operation(q, r->op, BOOL, converted(q, a, BOOL), converted(q, b, BOOL));
     if (a->type == BOOL) a = converted(q, a, I32);
     if (b->type == BOOL) b = converted(q, b, I32);
@@ -248,6 +250,7 @@ static F unary(struct translation *q, struct known *v, CXCursor c, CXCursor of) 
     if (!strcmp(op, "!")) return operation(q, X_NOT, BOOL, converted(q, a, BOOL), NULL);
     if (a->type == BOOL) a = converted(q, a, I32);
     if (!strcmp(op, "-")) return operation(q, X_NEG, a->type, a, NULL);
+    if (!strcmp(op, "~") && q->index) return refuse(q, c, bits);
     if (!strcmp(op, "~")) return operation(q, X_NOT, a->type, a, NULL);
     if (!strcmp(op, "+")) return a;
     return refuse(q, c, "this operator is not understood");
@@ -300,6 +303,22 @@ static F expression_of(struct translation *q, struct known *v, CXCursor c) {
     }
     return refuse(q, c, "this expression is not understood");
 }
+static bool may_be_negative(F f) {
+    if (f->type == BOOL) return false;
+    if (f->kind == FORMULA_NUMBER) return f->whole < 0;
+    if (f->kind == FORMULA_XOP && (f->op == X_SUB || f->op == X_NEG)) return true;
+    for (int k = f->kind == FORMULA_SELECT; k < 3 && f->arg[k]; k++)
+        if (may_be_negative(f->arg[k])) return true;
+    return false;
+}
+/* Why what a size is computed with may be another number in C, where types end; NULL: it is not. */
+static const char *no_size(const struct translation *q, F f, enum dtype in_c) {
+    if (!q->index || in_c == BOOL || in_c == NONE) return NULL;
+    if (dtype_is_float(in_c)) return "sizes are computed with integers";
+    if (dtype_bytes(in_c) < 4) return "a size of 8 or 16 bits, which may be cut: it is an int64_t";
+    if (dtype_is_signed(in_c) || !may_be_negative(f)) return NULL;
+    return "without a sign, what may be negative is another number: it is an int64_t";
+}
 static F expression(struct translation *q, struct known *v, CXCursor c) {
     if (q->failed) return NULL;
     if (q->depth >= DEPTH_MAX || q->too_long || ++q->steps > STEPS_MAX)
@@ -307,8 +326,8 @@ static F expression(struct translation *q, struct known *v, CXCursor c) {
     q->depth++;
     F f = expression_of(q, v, c);
     q->depth--;
-    if (!f && !q->failed) refuse(q, c, "this expression is not understood");
-    return f;
+    const char *why = f ? no_size(q, f, clang_dtype(libclang.getCursorType(c))) : "this expression is not understood";
+    return !why || q->failed ? f : refuse(q, c, why);
 }
 
 /* ---- statements: what is returned, NULL: nothing so far */
