@@ -56,27 +56,36 @@ bool manifest_is_ours(const json_t *manifest) {
     const char *by = json_string_value(json_object_get(manifest, "generator"));
     return by && !strcmp(by, "gcc2nn");
 }
-enum { NO_MANIFEST, HAS_MANIFEST, UNREADABLE };
-static int read_manifest(struct ctx *c, int folder, file_names *names) {
+static void push_name(struct ctx *c, file_names *names, const json_t *name) {
+    const char *s = json_string_value(name);
+    if (s && is_file_name(s)) PUSH(&c->arena, names, arena_copy(&c->arena, s, strlen(s) + 1));
+}
+struct owned folder_owned(struct ctx *c, int folder) {
+    struct owned o = {.manifest = NO_MANIFEST};
     struct text t = {0};
-    int found = NO_MANIFEST;
     if (!read_file(folder, MANIFEST, &t)) {
+        int error = errno;
         text_free(&t);
-        return errno ? UNREADABLE : NO_MANIFEST;
+        errno = error;
+        return (struct owned){.manifest = error ? UNREADABLE : NO_MANIFEST};
     }
-    json_t *j = json_loadb(t.s ? t.s : "", t.n, 0, NULL), *files = json_object_get(j, "files");
-    for (size_t k = 0; k < json_array_size(files); k++) {
-        const char *name = json_string_value(json_array_get(files, k));
-        if (name && is_file_name(name)) PUSH(&c->arena, names, arena_copy(&c->arena, name, strlen(name) + 1));
-    }
-    if (manifest_is_ours(j) && listed(names, MANIFEST)) found = HAS_MANIFEST;
+    json_t *j = json_loadb(t.s ? t.s : "", t.n, 0, NULL), *files = json_object_get(j, "files"),
+           *bundle = json_object_get(j, "bundle");
+    for (size_t k = 0; k < json_array_size(files); k++) push_name(c, &o.files, json_array_get(files, k));
+    for (size_t k = 0; k < json_array_size(bundle); k++)
+        push_name(c, &o.folders, json_object_get(json_array_get(bundle, k), "folder"));
+    if (manifest_is_ours(j) && listed(&o.files, MANIFEST)) o.manifest = HAS_MANIFEST;
     json_decref(j);
     text_free(&t);
-    return found;
+    return o;
 }
 static bool is_regular(int folder, const char *name) {
     struct stat st;
     return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+static bool is_folder(int folder, const char *name) {
+    struct stat st;
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* ---- taking a folder of ours apart */
@@ -100,15 +109,14 @@ static bool move_others(DIR *d, int from, const file_names *ours, int to, char s
         }
     return true;
 }
-bool folder_keep_others(struct ctx *c, int from, const file_names *ours, const char *to_path, bool dry,
-                        const char **stopped) {
-    file_names listed_names = {0};
+bool folder_keep_others(struct ctx *c, int from, const char *to_path, bool dry, const char **stopped) {
+    struct owned ours = folder_owned(c, from);
     int to = open(to_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = folder_entries(from);
-    bool ok = d && (ours || read_manifest(c, from, &listed_names) != UNREADABLE);
-    if (!ours) ours = &listed_names;
+    bool ok = d && ours.manifest != UNREADABLE;
     for (const char *entry; ok && (entry = next_entry(d));) {
-        if (listed(ours, entry)) continue;
+        if (listed(&ours.files, entry) && is_regular(from, entry)) continue;
+        if (listed(&ours.folders, entry) && is_folder(from, entry)) continue;
         if (to < 0 && !dry && mkdir(to_path, 0777) == 0) to = open(to_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct stat st;
         ok = dry ? to < 0 || (fstatat(to, entry, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
@@ -130,14 +138,14 @@ static void remove_ours(int folder, const file_names *ours) {
 
 /* ---- what stands there */
 enum place { NOTHING, EMPTY, OURS, OTHER, UNKNOWN };
-/* Opens what stands in the place, if it is a folder; *names: its manifest's. */
-static enum place look(struct new_folder *f, int *folder, file_names *names) {
+/* Opens what stands in the place, if it is a folder. */
+static enum place look(struct new_folder *f, int *folder, struct owned *ours) {
     *folder = open_folder(f->parent, f->name);
-    *names = (file_names){0};
+    *ours = (struct owned){0};
     if (*folder < 0 && errno == ENOENT) return NOTHING;
     if (*folder < 0) return errno == ENOTDIR || errno == ELOOP ? OTHER : UNKNOWN;
-    int manifest = read_manifest(f->c, *folder, names);
-    if (manifest != NO_MANIFEST) return manifest == HAS_MANIFEST ? OURS : UNKNOWN;
+    *ours = folder_owned(f->c, *folder);
+    if (ours->manifest != NO_MANIFEST) return ours->manifest == HAS_MANIFEST ? OURS : UNKNOWN;
     DIR *d = folder_entries(*folder);
     if (!d) return UNKNOWN;
     const char *name = next_entry(d);
@@ -176,14 +184,14 @@ static bool may_replace(struct new_folder *f, enum place there, int folder) {
 /* ---- what a killed process left */
 /* A folder of that process, or the one that it replaced: what others have put there goes to the output's place. */
 static bool recover_part(struct new_folder *f, const char *part) {
-    file_names names = {0};
     char stopped[NAME_MAX + 1] = "";
     int folder = open_folder(f->work.dir, part);
     if (folder < 0) return errno == ENOENT || folder_problem(f, NULL);
-    int manifest = read_manifest(f->c, folder, &names);
-    if (manifest == NO_MANIFEST && !strcmp(part, WORKDIR_NEW)) names = workdir_names(&f->work);
+    struct owned ours = folder_owned(f->c, folder);
+    file_names names = ours.files;
+    if (ours.manifest == NO_MANIFEST && !strcmp(part, WORKDIR_NEW)) names = workdir_names(&f->work);
     int to = open_folder(f->parent, f->name);
-    DIR *d = manifest == UNREADABLE ? NULL : folder_entries(folder);
+    DIR *d = ours.manifest == UNREADABLE ? NULL : folder_entries(folder);
     bool ok = d && move_others(d, folder, &names, to, stopped);
     if (ok) remove_ours(folder, &names);
     else if (to < 0) errno = ENOENT;
@@ -257,16 +265,16 @@ static void close_place(struct new_folder *f) {
     f->parent = f->inside = -1;
 }
 static bool take_place(struct new_folder *f) {
-    file_names names;
+    struct owned ours;
     int folder;
-    enum place there = look(f, &folder, &names);
+    enum place there = look(f, &folder, &ours);
     bool left = there != UNKNOWN && folder >= 0 && faccessat(folder, inside_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     bool ok = (left || may_replace(f, there, folder)) && open_work(f, there, folder);
     if (folder >= 0) close(folder);
     if (!ok) return false;
     /* Nobody else works there any more: now what is seen stays. */
     ok = recover(f);
-    there = look(f, &folder, &names);
+    there = look(f, &folder, &ours);
     ok = ok && may_replace(f, there, folder);
     if (folder >= 0) close(folder);
     if (ok) return workdir_begin(&f->work);
@@ -340,9 +348,28 @@ static void exchange_back(struct new_folder *f) {
 }
 struct older {
     int folder;
-    file_names ours; /* in it */
+    struct owned ours;  /* in it */
+    file_names *within; /* of each folder of a bundle, what is ours there */
     DIR *entries, *new_entries;
 };
+/* What is ours in the folders of an older bundle: they are among what was moved into the new one. */
+static void look_within(struct new_folder *f, struct older *o) {
+    o->within = NEWN(&f->c->arena, file_names, o->ours.folders.n);
+    for (int k = 0; k < o->ours.folders.n; k++) {
+        int folder = open_folder(o->folder, o->ours.folders.v[k]);
+        o->within[k] = folder < 0 ? (file_names){0} : folder_owned(f->c, folder).files;
+        if (folder >= 0) close(folder);
+    }
+}
+static void remove_within(struct new_folder *f, const struct older *o) {
+    for (int k = 0; k < o->ours.folders.n; k++) {
+        int folder = open_folder(f->work.fresh, o->ours.folders.v[k]);
+        if (folder < 0) continue;
+        remove_ours(folder, &o->within[k]);
+        close(folder);
+        unlinkat(f->work.fresh, o->ours.folders.v[k], AT_REMOVEDIR); /* which stays if there is something of others */
+    }
+}
 /* The older folder is known by its inode: what came in between is not taken for it. */
 static bool is_older(struct new_folder *f, const struct older *o) {
     struct stat a, b;
@@ -354,11 +381,12 @@ static bool replace(struct new_folder *f, const struct older *o, const file_name
     cleanup_hold();
     bool swapped = exchange(f), ok = swapped;
     if (ok && !is_older(f, o)) errno = EAGAIN, ok = false;
-    if (ok) ok = move_others(o->entries, o->folder, &o->ours, f->work.fresh, stopped);
+    if (ok) ok = move_others(o->entries, o->folder, &o->ours.files, f->work.fresh, stopped);
     int error = errno;
     if (ok) {
         workdir_keep(&f->work);
-        remove_ours(o->folder, &o->ours);
+        remove_ours(o->folder, &o->ours.files);
+        remove_within(f, o);
         unlinkat(f->work.dir, WORKDIR_OLD, AT_REMOVEDIR);
         workdir_close(&f->work);
     } else if (swapped) {
@@ -374,7 +402,7 @@ static bool others_may_stay(struct new_folder *f, const struct older *o) {
     rewinddir(o->entries);
     for (const char *name; (name = next_entry(o->entries));)
         if (faccessat(f->work.fresh, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-            !(listed(&o->ours, name) && is_regular(o->folder, name))) {
+            !(listed(&o->ours.files, name) && is_regular(o->folder, name))) {
             diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s is there already and was not written by gcc2nn",
                  diag_quote(&f->c->arena, format(f->c, "%s/%s", f->given, name)));
             diag_help(&f->c->diags, "remove or rename it, or give another folder with --out");
@@ -386,6 +414,7 @@ static bool commit_over(struct new_folder *f, struct older *o) {
     file_names names = workdir_names(&f->work);
     o->entries = folder_entries(o->folder);
     o->new_entries = folder_entries(f->work.fresh);
+    look_within(f, o);
     bool ok = o->entries && o->new_entries ? others_may_stay(f, o) && replace(f, o, &names) : folder_problem(f, NULL);
     if (o->entries) closedir(o->entries);
     if (o->new_entries) closedir(o->new_entries);

@@ -17,6 +17,13 @@ struct new_folder {
 };
 
 bool manifest_is_ours(const json_t *manifest); /* NULL is none */
+/* What is ours in an open folder, by its manifest: files, and of a bundle the folders, each with a manifest of its own.
+ */
+struct owned {
+    enum { NO_MANIFEST, HAS_MANIFEST, UNREADABLE } manifest; /* UNREADABLE: errno */
+    file_names files, folders;                               /* no paths; in c's arena */
+};
+struct owned folder_owned(struct ctx *c, int folder);
 /* false: a diagnostic was recorded. Only an empty folder or one of ours is ever replaced. */
 bool folder_begin(struct new_folder *f, struct ctx *c, const char *given);
 /* A new file of the folder, open for reading and writing; -1: a diagnostic. */
@@ -26,9 +33,8 @@ bool folder_close(struct new_folder *f, const char *name, int fd, bool written);
 bool folder_remove(struct new_folder *f, const char *name);
 bool folder_commit(struct new_folder *f);
 void folder_abandon(struct new_folder *f);
-/* Another folder takes the place of the one that is open as `from`, at to_path: what is not listed in `ours` (NULL: by
- * the manifest of `from`) is moved there, and makes the folder if it must; never over anything. dry: could it be?
- * Nothing is moved. false: *stopped is what cannot. */
-bool folder_keep_others(struct ctx *c, int from, const file_names *ours, const char *to_path, bool dry,
-                        const char **stopped);
+/* Another folder takes the place of the one that is open as `from`, at to_path: what is not ours is moved there, and
+ * makes the folder if it must; never over anything. dry: could it be? Nothing is moved. false: *stopped is what cannot.
+ */
+bool folder_keep_others(struct ctx *c, int from, const char *to_path, bool dry, const char **stopped);
 #endif

@@ -65,38 +65,25 @@ static bool read_targets(struct bundle *b) {
 
 /* ---- the place */
 enum place { NOTHING, EMPTY, OURS, OTHER };
-static json_t *read_manifest(const char *folder) {
-    struct ctx *c = ctx_new();
-    struct mapped_file f = {0};
-    json_t *j = NULL;
-    if (file_map(&c->diags, format(c, "%s/" MANIFEST, folder), &f))
-        j = json_loadb((const char *)f.bytes, f.size, 0, NULL);
-    file_unmap(&f);
-    ctx_free(c);
-    if (manifest_is_ours(j) && json_is_array(json_object_get(j, "bundle"))) return j;
-    json_decref(j);
-    return NULL;
-}
-static enum place look(const char *path) {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static enum place look(struct bundle *b, file_names *folders) {
+    int folder = open(b->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return errno == ENOENT ? NOTHING : OTHER;
     DIR *d = folder_entries(folder);
     bool empty = d && !next_entry(d);
     if (d) closedir(d);
+    struct owned ours = folder_owned(b->c, folder);
     close(folder);
-    json_t *ours = read_manifest(path);
-    json_decref(ours);
-    return empty ? EMPTY : ours ? OURS : OTHER;
+    *folders = ours.folders;
+    return empty ? EMPTY : ours.manifest == HAS_MANIFEST ? OURS : OTHER;
 }
 static bool holds_current(const char *path) {
     char here[PATH_MAX];
     size_t n = strlen(path);
     return getcwd(here, sizeof here) && !strncmp(here, path, n) && (here[n] == '/' || !here[n]);
 }
-static bool may_replace(struct bundle *b) {
+static bool may_replace(struct bundle *b, enum place there) {
     const char *shown = diag_quote(&b->c->arena, b->given), *another = "give another folder with --out";
-    enum place there = look(b->place);
-    if (there == OTHER) return refuse(b, E_WRITE, another, "%s exists and is no bundle of gcc2nn", shown);
+    if (there == OTHER) return refuse(b, E_WRITE, another, "%s exists and was not written by gcc2nn", shown);
     if (there != NOTHING && holds_current(b->place))
         return refuse(b, E_WRITE, another, "%s holds the current folder", shown);
     return true;
@@ -107,7 +94,8 @@ static bool begin(struct bundle *b) {
     while (n > 1 && b->given[n - 1] == '/') n--;
     b->given = format(b->c, "%.*s", (int)n, b->given);
     b->place = realpath(b->given, real) ? format(b->c, "%s", real) : b->given;
-    if (!may_replace(b)) return false;
+    file_names folders;
+    if (!may_replace(b, look(b, &folders))) return false;
     char *work = format(b->c, "%s.gcc2nn-XXXXXX", b->place);
     cleanup_hold();
     bool made = mkdtemp(work) != NULL;
@@ -145,31 +133,24 @@ static bool write_manifest(struct bundle *b) {
 }
 
 /* ---- putting it in its place */
-/* What users and builds have put into the folder `name` of the older bundle goes into the new one; dry: could it?
- * ours NULL: what its manifest lists. */
-static bool keep_others(struct bundle *b, const char *name, const file_names *ours, bool dry) {
+/* What users and builds have put into the folder `name` of what was there before goes into the new one; dry: could it?
+ */
+static bool keep_others(struct bundle *b, const char *name, bool dry) {
     int from = open(format(b->c, "%s/%s", dry ? b->place : b->work, name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const char *to_path = format(b->c, "%s/%s", dry ? b->work : b->place, name), *stopped = NULL;
     if (from < 0) return true;
-    bool ok = folder_keep_others(b->c, from, ours, to_path, dry, &stopped);
+    bool ok = folder_keep_others(b->c, from, to_path, dry, &stopped);
     close(from);
     if (ok) return true;
     const char *what = format(b->c, "%s%s%s/%s", b->given, *name ? "/" : "", name, stopped ? stopped : "");
     return refuse(b, E_WRITE, "remove or rename it, or give another folder with --out",
                   "%s is there already and was not written by gcc2nn", diag_quote(&b->c->arena, what));
 }
-/* In each folder of the older bundle, and beside them. */
-static bool keep_all(struct bundle *b, json_t *older, bool dry) {
-    file_names top = {0};
+/* In each folder of an older bundle, and beside them. */
+static bool keep_all(struct bundle *b, const file_names *older, bool dry) {
     bool ok = true;
-    PUSH(&b->c->arena, &top, MANIFEST);
-    for (size_t k = 0; k < json_array_size(older); k++) {
-        const char *name = json_string_value(json_object_get(json_array_get(older, k), "folder"));
-        if (!name || !is_file_name(name)) continue;
-        PUSH(&b->c->arena, &top, format(b->c, "%s", name));
-        ok = ok && keep_others(b, top.v[top.n - 1], NULL, dry);
-    }
-    return ok && keep_others(b, "", &top, dry);
+    for (int k = 0; k < older->n && ok; k++) ok = keep_others(b, older->v[k], dry);
+    return ok && keep_others(b, "", dry);
 }
 static bool exchange(const char *a, const char *b, const char *aside) {
     if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) return true;
@@ -184,7 +165,7 @@ static bool exchange(const char *a, const char *b, const char *aside) {
 }
 /* What was there before is ours now, less what was not, and goes. Where something of others cannot be moved after all,
  * it stays beside the bundle. */
-static bool commit_over(struct bundle *b, json_t *older) {
+static bool commit_over(struct bundle *b, const file_names *older) {
     if (!keep_all(b, older, true)) return false;
     cleanup_hold();
     bool swapped = exchange(b->work, b->place, format(b->c, "%s-old", b->work));
@@ -207,11 +188,11 @@ static bool commit_new(struct bundle *b) {
 static bool commit(struct bundle *b) {
     mode_t mask = umask(0);
     umask(mask);
-    if (!may_replace(b)) return false;
+    file_names older;
+    enum place there = look(b, &older);
+    if (!may_replace(b, there)) return false;
     chmod(b->work, 0777 & ~mask); /* mkdtemp made it for us alone */
-    json_t *old = read_manifest(b->place);
-    bool ok = old ? commit_over(b, json_object_get(old, "bundle")) : commit_new(b);
-    json_decref(old);
+    bool ok = there == OURS ? commit_over(b, &older) : commit_new(b);
     return ok || b->c->diags.errors ||
            refuse(b, E_WRITE, "give another folder with --out", "cannot write %s: %s",
                   diag_quote(&b->c->arena, b->given), strerror(errno));
