@@ -122,7 +122,6 @@ static bool structured(const struct options *o, struct graph *g, json_t *root, s
 static bool check(struct ctx *c, const struct options *o) {
     const char *wrong = !o->prune.report && !o->prune.structured ? "say --report, --structured or both"
                         : o->prune.structured && !o->out         ? "--out is missing: where the model goes"
-                        : !o->prune.structured && o->out         ? "--out is for --structured"
                                                                  : NULL;
     if (wrong) diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", wrong);
     return !wrong;

@@ -186,9 +186,6 @@ static int check_options(const struct options *o) {
     }
     if (q->weights_only != NONE && (q->calib || q->eval || q->method || q->bias_correction || q->equalize))
         diag(&d, DIAG_ERROR, E_USAGE, "--weights-only finds no ranges: it takes no samples, and no method for them");
-    if (o->max_drop_given && !q->eval)
-        diag(&d, DIAG_ERROR, E_USAGE, "--max-drop is of --eval: a folder of samples with labels");
-    if (o->metric && !o->max_drop_given) diag(&d, DIAG_ERROR, E_USAGE, "--metric is of --max-drop");
     return report_diags(&d);
 }
 int cmd_quantize(const struct options *o) {

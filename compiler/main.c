@@ -33,6 +33,18 @@ static bool settings(struct options *o, int *status) {
     ctx_free(c);
     return ok;
 }
+static int wrong_usage(const struct options *o, int argc, char **argv, const char *problem) {
+    struct ctx *c = ctx_new();
+    for (int k = 1; k < argc; k++)
+        if (!strcmp(argv[k], "--json")) c->diags.format = DIAG_JSON; /* it may stand behind the mistake */
+    diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "%s", problem);
+    if (argc > 1 && o->command && !strcmp(argv[1], o->command->name))
+        diag_help(&c->diags, "`gcc2nn %s --help` lists its options", o->command->name);
+    else diag_help(&c->diags, "`gcc2nn --help` lists commands and options");
+    int status = report_diags(&c->diags);
+    ctx_free(c);
+    return status;
+}
 int main(int argc, char **argv) {
     struct arena arena = {0};
     struct text problem = {0}, out = {0};
@@ -47,22 +59,14 @@ int main(int argc, char **argv) {
     /* jansson gives NULL both for bad input and for no memory: tell them apart */
     json_set_alloc_funcs(memory_new, free);
     if (!response_expand(&arena, &argc, &argv, &problem) || !options_parse(&o, command_rows, argc, argv, &problem)) {
-        struct ctx *c = ctx_new();
-        for (int k = 1; k < argc; k++)
-            if (!strcmp(argv[k], "--json")) c->diags.format = DIAG_JSON; /* it may stand behind the mistake */
-        diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "%s", problem.s);
-        if (argc > 1 && o.command && !strcmp(argv[1], o.command->name))
-            diag_help(&c->diags, "`gcc2nn %s --help` lists its options", o.command->name);
-        else diag_help(&c->diags, "`gcc2nn --help` lists commands and options");
-        status = report_diags(&c->diags);
-        ctx_free(c);
+        status = wrong_usage(&o, argc, argv, problem.s);
     } else if (o.version) {
         version_show(&o, GCC2NN_COMMIT);
     } else if (o.help) {
         bool whole_program = argv[1][0] == '-'; /* no command, and no model in its place */
         options_help(&out, command_rows, whole_program ? NULL : o.command);
     } else if (settings(&o, &status)) {
-        status = o.command->run(&o);
+        status = options_complete(&o, &problem) ? o.command->run(&o) : wrong_usage(&o, argc, argv, problem.s);
     }
     print_text(&out);
     status = flush_output(status);

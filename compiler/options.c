@@ -749,6 +749,34 @@ const struct option_row option_rows[] = {
     {0},
 };
 
+/* Options that mean something only beside another one, or beside one of several. */
+static const struct {
+    const char *name;
+    unsigned commands;
+    const char *needs; /* "NAME|NAME=VALUE" */
+} company[] = {
+    {"opset", CMD_COMPILE, "emit=onnx"},
+    {"external-data", CMD_COMPILE, "emit=onnx"},
+    {"mean", CMD_PROGRAM, "input|data|dataset"},
+    {"scale", CMD_PROGRAM, "input|data|dataset"},
+    {"metric", CMD_VERIFY, "dataset"},
+    {"max-drop", CMD_VERIFY, "dataset"},
+    {"max-regression", CMD_BENCH, "baseline"},
+    {"out", CMD_PRUNE, "structured"},
+    {"opset", CMD_PRUNE, "structured"},
+    {"external-data", CMD_PRUNE, "structured"},
+    {"metric", CMD_QUANTIZE, "max-drop"},
+    {"max-drop", CMD_QUANTIZE, "eval"},
+    {"percentile", CMD_QUANTIZE, "method=percentile"},
+    {"per-tensor", CMD_QUANTIZE, "calib"},
+    {"sensitivity", CMD_QUANTIZE, "calib"},
+    {"name", CMD_OPT, "emit-c"},
+    {"proc", CMD_OPT, "steps|replay"},
+    {"precision", CMD_OPT, "lower"},
+    {"weights-precision", CMD_OPT, "lower"},
+    {"no-rule", CMD_OPT, "passes"},
+};
+
 const struct exit_row exit_rows[] = {
     {EXIT_OK, "done"},
     {EXIT_DIFFERS, "outputs differ"},
@@ -806,7 +834,9 @@ bool option_take(struct options *o, const struct option_row *r, const char *valu
     const char *equals = r->choices && strchr(r->arg, '=') ? strrchr(value, '=') : NULL; /* NODE=CHOICE */
     bool ok = (!r->choices || one_of(o->arena, equals ? equals + 1 : value, r->choices, &reason)) &&
               r->parse(o, value, &reason);
-    if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
+    struct given_option taken = {r, value};
+    if (ok) PUSH(o->arena, &o->taken, taken);
+    else text_printf(problem, "--%s: %s", r->name, reason.s);
     text_free(&reason);
     return ok;
 }
@@ -907,6 +937,44 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
         }
     }
     return check_args(o, problem);
+}
+
+bool option_given(const struct options *o, const char *name) {
+    for (int k = 0; k < o->given.n; k++)
+        if (!strcmp(o->given.v[k].row->name, name)) return true;
+    return false;
+}
+/* "NAME" or "NAME=VALUE", as one of the options that count. */
+static bool is_taken(const struct options *o, const char *word) {
+    size_t n = strcspn(word, "=");
+    for (int k = 0; k < o->taken.n; k++) {
+        const struct given_option *t = &o->taken.v[k];
+        if (strlen(t->row->name) == n && !memcmp(t->row->name, word, n) &&
+            (!word[n] || (t->value && !strcmp(t->value, word + n + 1))))
+            return true;
+    }
+    return false;
+}
+/* Is one of the words there? *missing: those of this command, as they are given. */
+static bool is_accompanied(const struct options *o, const char *words, struct text *missing) {
+    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+        const char *word = arena_printf(o->arena, "%.*s", (int)strcspn(at, "|"), at);
+        if (is_taken(o, word)) return true;
+        if (find_option(word, strcspn(word, "="), 0, o->command->bit)->commands & o->command->bit)
+            text_printf(missing, "%s`--%s`", missing->n ? " or " : "", word);
+    }
+    return false;
+}
+bool options_complete(const struct options *o, struct text *problem) {
+    for (size_t k = 0; k < sizeof company / sizeof *company; k++) {
+        struct text missing = {0};
+        if (company[k].commands & o->command->bit && option_given(o, company[k].name) &&
+            !is_accompanied(o, company[k].needs, &missing))
+            text_printf(problem, "option `--%s` does nothing without %s", company[k].name, missing.s);
+        text_free(&missing);
+        if (problem->n) return false;
+    }
+    return true;
 }
 
 bool options_set(struct options *o, const char *name, const char *value, struct text *problem) {

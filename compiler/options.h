@@ -30,9 +30,9 @@ struct quantize_options {
 typedef VEC(const char *) word_list;
 struct options {
     const struct command *command;
-    struct arena *arena; /* of what follows */
-    VEC(struct given_option) given;
-    const char *config, *profile; /* a file, and what of it; NULL: not given */
+    struct arena *arena;                   /* of what follows */
+    VEC(struct given_option) given, taken; /* on the command line; those of gcc2nn.toml, too */
+    const char *config, *profile;          /* a file, and what of it; NULL: not given */
     bool no_config, origin;
     VEC(const char *) args; /* words that are no options */
     VEC(struct dim_option) dims;
@@ -144,6 +144,11 @@ extern const struct option_row option_rows[]; /* name NULL ends */
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
 /* One option of o->command by its name; value NULL: it takes none. */
 bool options_set(struct options *o, const char *name, const char *value, struct text *problem);
+/* Does the command line give it? */
+bool option_given(const struct options *o, const char *name);
+/* Has each option of the command line what it means something with, be it of gcc2nn.toml? false: *problem says what is
+ * missing. */
+bool options_complete(const struct options *o, struct text *problem);
 /* A value for an option, as if the command line gave it. */
 bool option_take(struct options *o, const struct option_row *r, const char *value, struct text *problem);
 /* The option of that name that gcc2nn.toml may set, that of the command first; NULL: there is none. And ", did you

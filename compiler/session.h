@@ -26,7 +26,7 @@ struct session {
     json_t *dumps;                              /* with --json: what --dump-after shows */
     const struct target *targets[VARIANTS_MAX]; /* of --target, the first is compile.target's */
     int ntargets;
-    bool made_up;                          /* at least one input's values */
+    bool made_up, pictures;                /* at least one input's values */
     struct budget taken;                   /* what is known so far of what the program takes */
     struct budget *tried;                  /* what it would take with other options (budget.c); NULL: nobody asked */
     struct variant variants[VARIANTS_MAX]; /* those behind the first */

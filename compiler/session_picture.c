@@ -100,6 +100,7 @@ struct tensor *session_picture(struct session *s, const char *path, const struct
     dims[w.layout.row] = p.height, dims[w.layout.column] = p.width;
     if (w.layout.channel >= 0) dims[w.layout.channel] = channels;
     struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
+    s->pictures = true;
     if (t) fill(s->o, &w.layout, channels, &p, t);
     else diag(&s->c->diags, DIAG_ERROR, E_SIZE, "the picture is too large");
     picture_free(&p);

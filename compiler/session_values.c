@@ -296,6 +296,15 @@ static bool read_input(struct session *s, int k, const struct holder *p, struct 
     if (read_value(s, path, &names, p->kind, p->n ? io->buf->type : NONE, &v, &absent)) return take_value(s, p, &v, to);
     return absent && without_file(s, k, p, path, to);
 }
+/* What gcc2nn.toml says of pictures is for models that get some. */
+static bool options_fit(struct session *s) {
+    const char *name = option_given(s->o, "mean") ? "mean" : option_given(s->o, "scale") ? "scale" : NULL;
+    if (!name || s->pictures) return true;
+    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s is of pictures, and no input is one", name);
+    diag_help(&s->c->diags, "values of other files are taken as they are; `gcc2nn surgeon --mean --scale` puts the "
+                            "arithmetic into the model");
+    return false;
+}
 struct tensor **session_inputs(struct session *s) {
     const struct program *w = s->w->program;
     struct tensor **v = NEWN(&s->c->arena, struct tensor *, w->ins.n + 1);
@@ -303,7 +312,7 @@ struct tensor **session_inputs(struct session *s) {
     if (!options_name_inputs(s, &p)) return NULL;
     for (int k = 0; k < p.n; k++)
         if (!read_input(s, k, &p.v[k], v + p.v[k].first)) return NULL;
-    return shapes_fit(s, v) ? v : NULL;
+    return options_fit(s) && shapes_fit(s, v) ? v : NULL;
 }
 
 /* ---- outputs */
