@@ -140,10 +140,11 @@ static int quantize_weights(const struct options *o) {
         const char *path = output_path(&s);
         int64_t before = weights_bytes(p);
         int n = quant_insert_weights(p, o->quantize.weights_only);
-        if (!n)
+        if (!n) {
             diag(&s.c->diags, DIAG_ERROR, E_OP, "no product has weights that int4 can be given to in blocks of %d",
                  QUANT_BLOCK);
-        else if (write_model(&s, path)) report_weights(&s, p, n, before, path);
+            diag_help(&s.c->diags, "--weights-only=int8 takes weights of any shape");
+        } else if (write_model(&s, path)) report_weights(&s, p, n, before, path);
     }
     return session_close(&s);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 16, MAX_RANK = 32, OTHER_VARIANT = 4 };
+enum { HEAD_BYTES = 16, MAX_RANK = 32, OTHER_VARIANT = 4, NO_MEMORY = 5 }; /* the last two: statuses of programs */
 
 int harness_by_time(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -37,10 +37,21 @@ bool harness_file(struct ctx *c, const char *path, const struct text *head, cons
     if (!ok) diag(&c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(&c->arena, path), strerror(error));
     return ok;
 }
+static const char less_memory[] = "inputs and results must fit in memory with the arena: give open sizes smaller "
+                                  "values, with --dim or --data, or run it where there is more";
+static bool has_room(const struct harness *h, int64_t bytes, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (bytes < 0 || memory_can((size_t)bytes)) return true;
+    diag(&h->c->diags, DIAG_ERROR, E_ENV, "there is no memory for the %lld bytes of %s", (long long)bytes,
+         diag_quote(&h->c->arena, slash ? slash + 1 : path));
+    diag_help(&h->c->diags, "%s", less_memory);
+    return false;
+}
 static bool write_tensor(const struct harness *h, const char *path, const struct tensor *t) {
     struct text head = {0};
     int64_t count = tensor_count(t);
     size_t n = t->type == STR ? 0 : (size_t)count * (size_t)dtype_bytes(t->type);
+    if (!has_room(h, (int64_t)n, path)) return false;
     void *data = memory_new(n);
     text_add(&head, "NNT1");
     put_u32(&head, (uint32_t)dtype_onnx(t->type));
@@ -93,8 +104,13 @@ struct tensor *harness_tensor(const struct harness *h, struct arena *a, const ch
     uint32_t rank = f.size >= HEAD_BYTES ? (uint32_t)get(p + 8, 4) : MAX_RANK + 1;
     bool ok = rank <= MAX_RANK && !memcmp(p, "NNT1", 4) && (uint64_t)(end - p) >= HEAD_BYTES + 8 * (uint64_t)rank;
     for (uint32_t k = 0; k < rank && ok; k++) dims[k] = (int64_t)get(p + HEAD_BYTES + 8 * k, 8);
-    ok = ok && (t = tensor_new(a, dtype_by_onnx((int)get(p + 4, 4)), dims, (int)rank)) != NULL &&
-         read_elements(a, t, p + HEAD_BYTES + 8 * rank, end);
+    enum dtype type = ok ? dtype_by_onnx((int)get(p + 4, 4)) : NONE;
+    if (ok && !has_room(h, tensor_bytes(type, dims, (int)rank), path)) {
+        file_unmap(&f);
+        return NULL;
+    }
+    ok =
+        ok && (t = tensor_new(a, type, dims, (int)rank)) != NULL && read_elements(a, t, p + HEAD_BYTES + 8 * rank, end);
     if (!ok) diag(&h->c->diags, DIAG_ERROR, E_FILE, "%s is not a tensor file", diag_quote(&h->c->arena, path));
     file_unmap(&f);
     return ok ? t : NULL;
@@ -110,7 +126,10 @@ static void program_failed(const struct harness *h, const struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "";
     if (!o->started) diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s cannot be started", diag_quote(&h->c->arena, h->exe));
     else if (o->timed_out) diag(&h->c->diags, DIAG_ERROR, E_FAULT, "the compiled model did not finish in time");
-    else
+    else if (o->status == NO_MEMORY) {
+        diag(&h->c->diags, DIAG_ERROR, E_ENV, "the compiled model: %.*s", (int)strcspn(said, "\n"), said);
+        diag_help(&h->c->diags, "%s", less_memory);
+    } else
         diag(&h->c->diags, DIAG_ERROR, crashed(o->status) ? E_BROKEN : E_FAULT,
              "the compiled model ended with status %d: %.*s", o->status, (int)strcspn(said, "\n"), said);
 }

@@ -44,7 +44,10 @@ struct quant_plan *quantization_plan(struct session *s, const struct options *o)
     struct quant_plan *p = quant_plan_new(s->u.g, &excluded);
     if (p->products.n) return p;
     diag(&s->c->diags, DIAG_ERROR, E_OP,
-         "the model has no product that can be quantised: none with constant weights in f32");
+         "the model has no product that can be quantised: none with constant weights in f32%s",
+         excluded.n ? " that --exclude leaves" : "");
+    diag_help(&s->c->diags, "convolutions and products of matrices are, with one operand constant in f32; "
+                            "`gcc2nn doctor` looks for what an exporter has left between weights and products");
     return NULL;
 }
 struct quant_plan *quantization_insert(const struct quantization *z, struct quant_plan *whole, int floats) {

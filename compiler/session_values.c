@@ -4,6 +4,7 @@
 #include "compiler/import/picture.h"
 #include "compiler/import/tensor_io.h"
 #include "compiler/session.h"
+#include "ir/base/memory.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -144,13 +145,19 @@ static struct tensor *made_up(struct session *s, int k, const struct io *io) {
     for (int d = 0; d < io->buf->nlogical; d++)
         if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
             BUG("dim %d of input %s has no value", d, io->buf->name);
-    struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
-    if (!t) {
-        diag(&s->c->diags, DIAG_ERROR, E_SIZE, "input %s is too large for made-up values",
-             diag_quote(&s->c->arena, io->buf->name));
-        diag_help(&s->c->diags, "give them with --data or --input");
+    int64_t bytes = tensor_bytes(io->buf->type, dims, io->buf->nlogical);
+    if (bytes < 0 || !memory_can((size_t)bytes)) {
+        diag(&s->c->diags, DIAG_ERROR, bytes < 0 ? E_SIZE : E_ENV, "input %s, %s, is too large for made-up values: %s",
+             diag_quote(&s->c->arena, io->buf->name), shape_text(s->w->program, io->buf),
+             bytes < 0 ? "it cannot be addressed"
+                       : format(s->c, "there is no memory for %lld bytes", (long long)bytes));
+        diag_help(&s->c->diags, s->w->program->syms.n
+                                    ? "--dim gives open sizes smaller values for a run"
+                                    : "its size is fixed in the model; `compile` needs no values, and "
+                                      "--data and --input take .npy files as they lie on disk");
         return NULL;
     }
+    struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
     for (int64_t i = 0; i < tensor_count(t); i++) {
         uint32_t h = ((uint32_t)i * 2654435761u) ^ ((uint32_t)(k + 1) * 2246822519u);
         h = (h ^ (h >> 15)) * 2246822519u;
@@ -165,7 +172,8 @@ void session_blame_inputs(struct session *s) {
     const struct program *p = s->w->program;
     enum { SHOWN = 8 };
     struct text sizes = {0};
-    if (!s->made_up) return;
+    const struct diags *d = &s->c->diags;
+    if (!s->made_up || (d->n && d->v[d->n - 1].code == E_ENV)) return; /* no values would help */
     for (int y = 0; y < p->syms.n && y < SHOWN; y++)
         text_printf(&sizes, "%s%s = %lld", y ? ", " : " with ", diag_quote(&s->c->arena, p->syms.v[y]->name),
                     (long long)program_reference(p, p->syms.v[y]));

@@ -25,6 +25,8 @@ void picture_free(struct picture *p) {
 
 static bool wrong(struct diags *d, const char *why) {
     diag(d, DIAG_ERROR, E_FILE, "the picture cannot be read: %s", why);
+    diag_help(d, "the file is damaged, or no PNG or JPEG as its ending says: look at it with another program, save it "
+                 "anew, or give the values as .npy");
     return false;
 }
 /* Memory for a picture of this size, if it is wanted. */

@@ -4,6 +4,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+bool memory_can(size_t bytes) {
+    void *volatile p = malloc(bytes ? bytes : 1); /* volatile: an allocation that nobody uses may be left out */
+    bool can = p != NULL;
+    free(p);
+    return can;
+}
+
 void *memory_new(size_t bytes) {
     void *p = malloc(bytes ? bytes : 1);
     if (!p) die_memory(bytes);

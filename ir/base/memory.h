@@ -3,8 +3,10 @@
  * us to that. */
 #ifndef NN_IR_BASE_MEMORY_H
 #define NN_IR_BASE_MEMORY_H
+#include <stdbool.h>
 #include <stddef.h>
 
+bool memory_can(size_t bytes); /* Could so much be had now? */
 void *memory_new(size_t bytes);
 void *memory_zeroed(size_t n, size_t size);
 void *memory_grown(void *p, size_t bytes); /* realloc; p may be NULL */

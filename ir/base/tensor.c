@@ -35,11 +35,14 @@ static int64_t checked_count(const int64_t *dims, int rank) {
     return empty ? 0 : n;
 }
 
-struct tensor *tensor_new(struct arena *a, enum dtype type, const int64_t *dims, int rank) {
-    if (rank < 0 || rank > 32) return NULL;
-    int64_t count = checked_count(dims, rank);
+int64_t tensor_bytes(enum dtype type, const int64_t *dims, int rank) {
+    int64_t count = rank < 0 || rank > 32 ? -1 : checked_count(dims, rank);
     int64_t bytes = count < 0 ? -1 : dtype_packed_bytes(type, count);
-    if (bytes < 0 || bytes > PTRDIFF_MAX / 2) return NULL;
+    return bytes > PTRDIFF_MAX / 2 ? -1 : bytes;
+}
+struct tensor *tensor_new(struct arena *a, enum dtype type, const int64_t *dims, int rank) {
+    int64_t bytes = tensor_bytes(type, dims, rank);
+    if (bytes < 0) return NULL;
     struct tensor *t = NEW(a, struct tensor);
     t->type = type;
     t->rank = rank;

@@ -29,6 +29,7 @@ struct tensor {
 int64_t tensor_count(const struct tensor *t); /* elements; dims were checked when it was made */
 /* Bytes of `count` elements as packed constant; -1 on overflow. */
 int64_t dtype_packed_bytes(enum dtype t, int64_t count);
+int64_t tensor_bytes(enum dtype type, const int64_t *dims, int rank); /* that tensor_new takes; -1: too large */
 struct tensor *tensor_new(struct arena *a, enum dtype type, const int64_t *dims,
                           int rank); /* zeroed TS_BYTES; NULL if too large */
 void *tensor_data(struct tensor *t); /* writable bytes of one made by tensor_new */

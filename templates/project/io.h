@@ -31,12 +31,13 @@ static inline size_t io_element(int type) {
     default: return 1;
     }
 }
+static inline void io_no_memory(size_t size) {
+    fprintf(stderr, "out of memory: %lu bytes were needed\n", (unsigned long)size);
+    exit(5);
+}
 static inline void *io_alloc(size_t size) {
     void *p = malloc(size ? size : 1);
-    if (!p) {
-        fprintf(stderr, "out of memory\n");
-        exit(2);
-    }
+    if (!p) io_no_memory(size);
     return p;
 }
 /* Aligned memory: for the arena, and for files. What is large asks Linux for large pages, which the weights of a large
@@ -59,7 +60,7 @@ static inline void io_memory_set(struct io_memory *m, size_t size) {
 #endif
     const size_t whole = size / align * align + (size % align || size == 0 ? align : 0);
     m->raw = m->arena = aligned_alloc(align, whole);
-    if (!m->raw) exit(2);
+    if (!m->raw) io_no_memory(whole);
 #ifdef MADV_HUGEPAGE
     if (size >= IO_LARGE) madvise(m->raw, whole, MADV_HUGEPAGE);    /* as good as it gets: it may be refused */
 #endif
