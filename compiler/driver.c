@@ -4,6 +4,7 @@
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
 #include "compiler/import/tflite.h"
+#include "compiler/named_nodes.h"
 #include "lower/lower.h"
 #include "lower/schedule/record.h"
 #include <stdio.h>
@@ -46,25 +47,8 @@ static bool listed(const char *const *names, int n, const char *name) {
         if (!strcmp(names[k], name) || !strcmp(names[k], "all")) return true;
     return false;
 }
-struct search {
-    const char *name;
-    size_t length;
-    bool found;
-};
-static void find_node(void *env, struct node *n) {
-    struct search *q = env;
-    q->found |= strlen(n->name) == q->length && !strncmp(n->name, q->name, q->length);
-}
-static bool node_exists(struct compilation *u, const char *name, size_t length) {
-    struct search q = {name, length, false};
-    each_node(u->g->top, find_node, &q);
-    return q.found;
-}
-static bool no_node(struct compilation *u, const char *option, const char *name, size_t length) {
-    diag_at(&u->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: no node is called %s", option,
-            diag_quote(&u->c->arena, arena_printf(&u->c->arena, "%.*s", (int)length, name)));
-    diag_help(&u->c->diags, "--dump-after=nodes shows what became of the model's nodes");
-    return false;
+static bool node_exists(struct compilation *u, const char *option, const char *name, size_t length) {
+    return nodes_named(u->g, NODES_OF_ALL, name, length).n || no_node_named(u->g, NODES_OF_ALL, option, name, length);
 }
 /* "NODE=VALUE" names a node that there is. */
 static bool pins_exist(struct compilation *u, const char *option, const char *const *pins, int n) {
@@ -72,7 +56,7 @@ static bool pins_exist(struct compilation *u, const char *option, const char *co
     for (int k = 0; k < n; k++) {
         const char *equals = strrchr(pins[k], '=');
         size_t length = equals ? (size_t)(equals - pins[k]) : 0;
-        if (equals && !node_exists(u, pins[k], length)) ok = no_node(u, option, pins[k], length);
+        if (equals && !node_exists(u, option, pins[k], length)) ok = false;
     }
     return ok;
 }
@@ -82,10 +66,10 @@ static bool split_alone(struct compilation *u, struct lower_options *lo) {
     bool ok = true;
     for (int k = 0; k < u->o->nalone; k++) {
         const char *word = u->o->alone[k];
-        bool whole = node_exists(u, word, strlen(word));
+        bool whole = nodes_named(u->g, NODES_OF_ALL, word, strlen(word)).n > 0;
         for (const char *at = word; at; at = !whole && strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
             size_t length = whole ? strlen(at) : strcspn(at, ",");
-            if (!node_exists(u, at, length)) ok = no_node(u, "no-fuse", at, length);
+            if (!node_exists(u, "no-fuse", at, length)) ok = false;
             PUSH(&u->c->arena, &names, arena_printf(&u->c->arena, "%.*s", (int)length, at));
         }
     }

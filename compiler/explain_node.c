@@ -2,7 +2,7 @@
  * known, and through lowering, with every remark. What both say goes into one JSON value; people get it as text. */
 #include "compiler/explain_node.h"
 #include "compiler/choices.h"
-#include "ir/base/nearest.h"
+#include "compiler/named_nodes.h"
 #include <string.h>
 
 struct explained {
@@ -14,21 +14,16 @@ struct explained {
     struct remarks remarks;
     json_t *root;
 };
-struct wanted {
-    const char *word;
+struct numbered {
+    const char *number;
     const struct node *found;
-    struct arena *a;
-    VEC(const char *) names;
 };
-/* By its name, or the number that it is called by: `node 17`. */
-static void find_node(void *env, struct node *n) {
-    struct wanted *w = env;
-    const char *numbered = n->origin && !strncmp(n->origin, "node ", 5) ? n->origin + 5 : "";
-    size_t digits = strspn(numbered, "0123456789");
-    bool same = (*n->name && !strcmp(n->name, w->word)) ||
-                (digits && strlen(w->word) == digits && !strncmp(numbered, w->word, digits));
-    if (same && !w->found) w->found = n;
-    if (*n->name) PUSH(w->a, &w->names, n->name);
+/* By the number that it is called by: `node 17`. */
+static void find_numbered(void *env, struct node *n) {
+    struct numbered *w = env;
+    const char *own = n->origin && !strncmp(n->origin, "node ", 5) ? n->origin + 5 : "";
+    size_t digits = strspn(own, "0123456789");
+    if (!w->found && digits && strlen(w->number) == digits && !strncmp(own, w->number, digits)) w->found = n;
 }
 static const char *from_text(const struct value *v) {
     return v->init              ? "a constant"
@@ -234,18 +229,14 @@ static bool lower_model(struct explained *x) {
 }
 static bool find(struct explained *x, const char *word) {
     struct session *s = &x->made;
-    struct wanted w = {.word = word};
+    struct numbered w = {.number = word};
     if (!session_open(s, x->o)) return false;
     s->compile.stop_after = "infer";
     if (!session_compile(s)) return false;
-    w.a = &s->c->arena;
-    each_node(s->u.g->top, find_node, &w);
-    x->n = w.found;
-    if (x->n) return true;
-    diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no node is called %s%s", diag_quote(w.a, word),
-         did_you_mean(w.a, word, w.names.v, w.names.n));
-    diag_help(&s->c->diags, "`gcc2nn explain MODEL` lists them; a number names one, too");
-    return false;
+    node_list named = nodes_named(s->u.g, NODES_OF_ALL, word, strlen(word));
+    if (!named.n) each_node(s->u.g->top, find_numbered, &w);
+    x->n = named.n ? named.v[0] : w.found;
+    return x->n || no_node_named(s->u.g, NODES_OF_ALL, NULL, word, strlen(word));
 }
 static void explain_one(struct explained *x) {
     const char *origin = format(x->c, "%.*s", (int)strcspn(x->n->origin, "\n"), x->n->origin);

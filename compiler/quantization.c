@@ -1,5 +1,6 @@
 /* From the model to the plan, and from what was found out to codes in the graph; see quantization.h. */
 #include "compiler/quantization.h"
+#include "compiler/named_nodes.h"
 #include "compiler/quantize/equalize.h"
 #include "ir/graph/op.h"
 #include <string.h>
@@ -21,17 +22,10 @@ static bool find_excluded(struct session *s, node_list *nodes) {
     const struct quantize_options *q = &s->o->quantize;
     bool ok = true;
     for (int k = 0; k < q->exclude.n; k++) {
-        bool found = false;
-        for (struct node *n = s->u.g->top->first; n; n = n->next)
-            if (!strcmp(n->name, q->exclude.v[k])) {
-                PUSH(&s->c->arena, nodes, n);
-                found = true;
-            }
-        if (found) continue;
-        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--exclude: no node is called %s",
-                diag_quote(&s->c->arena, q->exclude.v[k]));
-        diag_help(&s->c->diags, "`gcc2nn compile --dump-after=nodes` lists them, and into which of them others went");
-        ok = false;
+        const char *name = q->exclude.v[k];
+        node_list found = nodes_named(s->u.g, NODES_OF_TOP, name, strlen(name));
+        for (int j = 0; j < found.n; j++) PUSH(&s->c->arena, nodes, found.v[j]);
+        if (!found.n) ok = no_node_named(s->u.g, NODES_OF_TOP, "exclude", name, strlen(name));
     }
     return ok;
 }

@@ -1,5 +1,6 @@
 /* Where a model begins and ends: extraction between values. See surgeon.h. */
 #include "compiler/graph/passes.h"
+#include "compiler/named_nodes.h"
 #include "compiler/surgeon.h"
 #include "ir/base/map.h"
 #include "ir/base/nearest.h"
@@ -84,18 +85,14 @@ static bool end_at(struct surgery *s) {
 }
 /* The results of nodes that are to stay, behind the outputs. */
 static bool keep_node(struct surgery *s, const char *name) {
-    name_list names = {0};
-    bool found = false;
-    for (struct node *n = s->g->top->first; n; n = n->next) {
-        if (*n->name) PUSH(&s->c->arena, &names, n->name);
-        if (strcmp(n->name, name) != 0) continue;
-        found = true;
+    node_list nodes = nodes_named(s->g, NODES_OF_TOP, name, strlen(name));
+    for (int j = 0; j < nodes.n; j++) {
+        const struct node *n = nodes.v[j];
         for (int k = 0; k < n->outs.n; k++)
             if (n->outs.v[k] && *n->outs.v[k]->name && !value_is_result(n->outs.v[k]))
                 give(s, n->outs.v[k], n->outs.v[k]->name);
     }
-    if (!found) surgery_no_name(s, "keep", "node", name, names.v, names.n);
-    return found;
+    return nodes.n || no_node_named(s->g, NODES_OF_TOP, "keep", name, strlen(name));
 }
 
 /* ---- where it begins */

@@ -17,7 +17,6 @@ struct quant_point {
     VEC(struct use) readers;
     int same_as; /* the point whose quantity it has: its cells are picked from that one's; its own number: none */
 };
-typedef VEC(struct node *) node_list;
 struct quant_plan {
     struct graph *g;
     node_list left_out;

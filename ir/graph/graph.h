@@ -190,6 +190,7 @@ bool region_is_settled(const struct region *r); /* neither it nor a region aroun
  * escaped. */
 const char *origin_text(struct ctx *c, const char *outer, int number, const char *name, const char *op_type);
 /* All nodes of r and of the regions below, definitions before uses. */
+typedef VEC(struct node *) node_list;
 void each_node(struct region *r, void (*fn)(void *env, struct node *n), void *env);
 
 /* ---- text and rules */
