@@ -1,6 +1,7 @@
 /* See peer.h. Values go through files in the build folder. */
 #include "compiler/peer.h"
 #include "codegen/template.h"
+#include "compiler/ort_ops.h"
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,15 +11,16 @@
 enum { PACKAGE_MISSING = 77 };
 
 static const char *want_file(const struct harness *h, int k) { return format(h->c, "%s/want%d.nnt", h->w->folder, k); }
-/* The names that the model has for the inputs and outputs of the program. */
-static bool write_names(struct session *s, const struct peer_data *data) {
+/* The names that the model has for the inputs and outputs of the program; operators: a library, or NULL. */
+static bool write_names(struct session *s, const struct peer_data *data, const char *operators) {
     const struct program *p = s->w->program;
     json_t *ins = json_array(), *outs = json_array();
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, json_name(&s->c->arena, p->ins.v[k].buf->base));
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, json_name(&s->c->arena, p->outs.v[k].buf->base));
     json_t *samples = json_array();
     for (int k = 0; k < data->n; k++) json_array_append_new(samples, json_name(&s->c->arena, data->folders[k]));
-    json_t *names = json_pack("{s:o, s:o, s:o}", "inputs", ins, "outputs", outs, "samples", samples);
+    json_t *names =
+        json_pack("{s:o, s:o, s:o, s:s?}", "inputs", ins, "outputs", outs, "samples", samples, "operators", operators);
     char *dumped = json_dumps(names, 0);
     struct text t = {0};
     text_add(&t, dumped);
@@ -51,6 +53,7 @@ bool peer_ask_all(struct session *s, const char *script, struct peer_data *data,
     const struct program *p = s->w->program;
     const char *python = python_program(s);
     char real[PATH_MAX], *model = realpath(s->o->args.v[0], real);
+    const char *operators = NULL; /* of the user's own */
     struct text text = {0};
     template_text(&text, "templates/peer/values.py", (const char *const[]){NULL});
     template_text(&text, script, (const char *const[]){NULL});
@@ -67,7 +70,8 @@ bool peer_ask_all(struct session *s, const char *script, struct peer_data *data,
     for (int k = 0; data->more && data->more[k]; k++) words[7 + k] = data->more[k];
     if (!program_exists(python)) *why = format(s->c, "%s was not found", python);
     else if (p->m->taken.n) *why = "it is given tensors only";
-    else if (!model || !write_names(s, data)) *why = "the files for it cannot be written";
+    else if (s->c->own_ops.n && !(operators = ort_ops_build(s->c, s->w->folder, "ort_ops", why))) ok = false;
+    else if (!model || !write_names(s, data, operators)) *why = "the files for it cannot be written";
     else {
         o = process_run(words, s->w->folder, s->o->seconds ? s->o->seconds : 600);
         ok = o.started && !o.timed_out && o.status == 0;

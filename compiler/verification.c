@@ -168,10 +168,10 @@ static bool asked(struct verification *v, const struct referee *with) {
     if (d->errors != before) return false;
     diag(d, DIAG_ERROR, E_ENV, "%s cannot be asked: %s", with->name, why);
     if (with->package && v->s->c->own_ops.n)
-        diag_help(
-            d,
-            "%s does not know the operators that --op gives; compare with outputs of --data, or --against=interpreter",
-            with->name);
+        diag_help(d,
+                  "--python names a Python that has the package %s; `gcc2nn ort-ops` writes the library of your "
+                  "operators that is loaded there; outputs of --data and --against=interpreter need neither",
+                  with->package);
     else if (with->package)
         diag_help(d, "--python names a Python that has the package %s; --against says what else to compare with",
                   with->package);

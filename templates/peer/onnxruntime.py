@@ -22,6 +22,8 @@ def parts(name, value):
 def open_session(path):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    if NAMES["operators"]:
+        options.register_custom_ops_library(NAMES["operators"])
     if EACH_NODE or QUANTIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
