@@ -17,11 +17,13 @@ A comment right above a block:
     <!-- status: N -->          it ends with exit status N
     <!-- not run: WHY -->       it is not run
 
-docs/tutorials/README.md must list every page there. Says what it left out and why, then: N passed, N failed, N skipped.
+docs/tutorials/README.md must list every page there, and each option that a page of docs/ or README.md gives to gcc2nn, in a block or between
+backquotes, must be one of that command; one between backquotes alone, behind such a command in a line, of any. Says what it left out and why, then: N passed, N failed, N skipped.
 --write puts what is printed in the place of what does not match."""
 import argparse
 import difflib
 import functools
+import glob
 import importlib.util
 import json
 import os
@@ -79,6 +81,29 @@ def pattern(shown):
     """What a block with elisions stands for, as a regular expression."""
     lines = ["(?:.*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", ".*") + "\n" for line in shown.splitlines()]
     return re.compile("".join(lines))
+
+
+@functools.cache
+def options(gcc2nn, command):
+    """Those of a command; None: there is no such command."""
+    done = subprocess.run([gcc2nn, command, "--help"], capture_output=True, text=True, check=False)
+    return frozenset(re.findall(r"^  (?:-\w, )?--([a-z0-9-]+)", done.stdout, re.M)) if done.returncode == 0 else None
+
+
+def unknown_options(gcc2nn, text):
+    """What a page gives to gcc2nn that it does not have."""
+    commands = re.findall(r"^  ([a-z-]+) ", subprocess.run([gcc2nn, "--help"], capture_output=True, text=True, check=True).stdout, re.M)
+    every = frozenset().union(*(options(gcc2nn, command) for command in commands))
+    for line in text.replace("\\\n", " ").splitlines():
+        known = None                                            # the options that count here: no gcc2nn was named before
+        for span in re.findall(r"`([^`]+)`", line) or [line]:
+            for call in re.findall(r"(?<![\w/.-])gcc2nn((?: +(?![|;&>)])\S+)+)", span):
+                first = call.split()[0]
+                known = options(gcc2nn, first if first in commands else "compile")
+                yield from (f"gcc2nn{call}: there is no --{name}" for name in re.findall(r"(?<!\S)--([a-z][a-z0-9-]*)", call) if name not in known)
+            option = re.match(r"--([a-z][a-z0-9-]*)", span)
+            if option and known is not None and option[1] not in every:
+                yield f"no command has --{option[1]}: {line.strip()}"
 
 
 def not_listed(names):
@@ -159,6 +184,15 @@ def main():
             skipped += 1
         else:
             passed += 1
+    for path in [os.path.join(ROOT, "README.md")] + sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True)):
+        name = os.path.relpath(path, ROOT)
+        if args.words and not any(word in name for word in args.words):
+            continue
+        with open(path, encoding="utf-8") as f:
+            wrong = list(unknown_options(args.gcc2nn, f.read()))
+        failed += bool(wrong)
+        for what in wrong:
+            print(f"{name}: FAILED: {what}")
     for name in [] if args.words else not_listed(set(tutorials) - {"README.md"}):
         failed += 1
         print(f"FAILED: docs/tutorials/README.md does not list {name}")
