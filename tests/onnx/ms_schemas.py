@@ -28,7 +28,7 @@ def schemas():
 
 
 def refusal(args, folder, op):
-    """(exit status, help) of a model of this one node."""
+    """(exit status, help but for names that are like it) of a model of this one node."""
     from onnx import TensorProto, helper, save
     node = helper.make_node(op, ["x"], ["y"], domain="com.microsoft")
     graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
@@ -38,7 +38,8 @@ def refusal(args, folder, op):
     save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
     done = subprocess.run([args.gcc2nn, path, "-o", os.path.join(folder, "out")], capture_output=True, text=True)
     lines = done.stderr.splitlines()
-    return done.returncode, next((line.split("help: ", 1)[1] for line in lines if "help: " in line), "")
+    remedy = next((line.split("help: ", 1)[1] for line in lines if "help: " in line), "")
+    return done.returncode, remedy.split("; the nearest in name is", 1)[0]
 
 
 def table(listed, ours, reasons):
