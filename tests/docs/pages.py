@@ -12,8 +12,8 @@ choose those whose names contain one. tests/calling/run does the same with docs/
 A comment right above a block:
 
     <!-- file: NAME -->         the block is put into that file
-    <!-- needs: PROGRAM ... --> it is left out where a program is missing (python3:NAME: a module of Python; gcc2nn:NAME: what
-                                gcc2nn --version says it was built with)
+    <!-- needs: PROGRAM ... --> it is left out where a program is missing (python3:NAME: a module of Python; c++:NAME: a
+                                header; gcc2nn:NAME: what gcc2nn --version says it was built with)
     <!-- status: N -->          it ends with exit status N
     <!-- not run: WHY -->       it is not run
 
@@ -54,6 +54,9 @@ def missing(what, gcc2nn=None):
     kind, _, part = what.partition(":")
     if kind == "gcc2nn":
         return part not in features(gcc2nn)
+    if kind == "c++" and part:
+        return subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-"], input=f"#include <{part}>\n", text=True,
+                              stderr=subprocess.DEVNULL, check=False).returncode != 0
     return not shutil.which(kind) or (part and not importlib.util.find_spec(part))
 
 
