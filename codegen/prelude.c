@@ -233,24 +233,24 @@ static const char *spelled(const struct spell_row *rows, enum xop op, enum dtype
 const char *prelude_spelled(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
     return o->c99_strict ? NULL : spelled(o->target->spell, op, t, lanes);
 }
-const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
-    const char *row = o->c99_strict ? NULL : spelled(o->target->clamps, op, t, lanes);
-    if (!row) return c_op(o, op, t, lanes);
-    const char *name = prelude_name(o, op == X_MIN ? "at_most" : "at_least", t, lanes);
+/* A row of `clamps` as a function. */
+static const char *clamp(const struct emit_options *o, const char *row, const char *name, enum dtype t, int lanes,
+                         const char *head) {
     struct holes h;
     if (!prelude_first(o->uses, name)) return name;
     prelude_holes(o, &h, name, t, lanes);
-    prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a, $T b)"), &h);
+    prelude_add(o, prelude_from_row(o, row, head), &h);
     return name;
+}
+const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
+    const char *row = o->c99_strict ? NULL : spelled(o->target->clamps, op, t, lanes);
+    if (!row) return c_op(o, op, t, lanes);
+    return clamp(o, row, prelude_name(o, op == X_MIN ? "at_most" : "at_least", t, lanes), t, lanes,
+                 "static inline $T $N($T a, $T b)");
 }
 const char *c_clamp_to(const struct emit_options *o, enum dtype range) {
     const char *row = o->c99_strict ? NULL : spelled(o->target->clamps, X_MIN, range, 1);
-    const char *name = row ? prelude_name(o, "clamp", range, 1) : NULL;
-    struct holes h;
-    if (!row || !prelude_first(o->uses, name)) return name;
-    prelude_holes(o, &h, name, I32, 1);
-    prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a)"), &h);
-    return name;
+    return row ? clamp(o, row, prelude_name(o, "clamp", range, 1), I32, 1, "static inline $T $N($T a)") : NULL;
 }
 /* "return _mm256_fmadd_ps(a, b, c);" from "_mm256_fmadd_ps(%a, %b, %c)". */
 const char *prelude_from_row(const struct emit_options *o, const char *row, const char *head) {

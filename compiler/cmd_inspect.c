@@ -1,7 +1,6 @@
 /* `gcc2nn inspect MODEL`: what a model takes, gives and consists of, whether or not it can be compiled. */
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
-#include "compiler/import/tflite.h"
 #include "ir/base/map.h"
 #include "ir/graph/op.h"
 #include <inttypes.h>
@@ -149,11 +148,8 @@ static void print_summary_json(struct summary *s) {
 int cmd_inspect(const struct options *o) {
     struct ctx *c = ctx_new();
     options_diags(o, &c->diags);
-    struct import_options import = options_import(o);
-    import.keep_unknown = true;
     struct summary s = {.c = c, .constants = {.arena = &c->arena}, .op_number = {.arena = &c->arena}};
-    struct custom_options custom = options_custom(o);
-    s.g = !custom_ops(c, &custom) ? NULL : import_model(c, o->args.v[0], &import);
+    s.g = options_model(c, o, true);
     if (s.g) {
         each_node(s.g->top, count_node, &s);
         for (int i = 0; i < s.g->top->results.n; i++) count_constant(&s, s.g->top->results.v[i]);

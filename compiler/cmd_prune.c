@@ -2,7 +2,6 @@
  * say nothing. Between import and export; what is counted and what goes stands in compiler/prune/. */
 #include "compiler/emit_onnx.h"
 #include "compiler/graph/passes.h"
-#include "compiler/import/tflite.h"
 #include "compiler/prune/channels.h"
 #include "compiler/prune/sparsity.h"
 #include <math.h>
@@ -56,11 +55,14 @@ static int64_t make_zero(struct graph *g, double threshold) {
         double *norm = NEWN(&g->ctx->arena, double, filters);
         for (int64_t i = 0; i < all; i++)
             norm[op_channel_of(q.w, &q.lie.out, i)] += tensor_f(q.w, i) * tensor_f(q.w, i);
-        for (int64_t k = 0; k < filters; k++) made += norm[k] > 0 && sqrt(norm[k]) < threshold;
+        for (int64_t k = 0; k < filters; k++) {
+            norm[k] = sqrt(norm[k]);
+            made += norm[k] > 0 && norm[k] < threshold;
+        }
         if (made == before) continue;
         struct tensor *t = tensor_new(&g->ctx->arena, q.w->type, q.w->dims, q.w->rank);
         for (int64_t i = 0; i < all; i++)
-            if (!(sqrt(norm[op_channel_of(q.w, &q.lie.out, i)]) < threshold)) tensor_set_f(t, i, tensor_f(q.w, i));
+            if (!(norm[op_channel_of(q.w, &q.lie.out, i)] < threshold)) tensor_set_f(t, i, tensor_f(q.w, i));
         node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, t));
     }
     return made;
@@ -127,9 +129,7 @@ static bool check(struct ctx *c, const struct options *o) {
     return !wrong;
 }
 static struct graph *read_graph(struct ctx *c, const struct options *o) {
-    struct import_options import = options_import(o);
-    struct custom_options custom = options_custom(o);
-    struct graph *g = custom_ops(c, &custom) ? import_model(c, o->args.v[0], &import) : NULL;
+    struct graph *g = options_model(c, o, false);
     if (!g) return NULL;
     c->diags.file = g->file;
     g->keeps_operators = true;

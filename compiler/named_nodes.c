@@ -14,20 +14,17 @@ static void look_at(void *env, struct node *n) {
     if (*n->name && (!q->name || (strlen(n->name) == q->length && !memcmp(n->name, q->name, q->length))))
         PUSH(q->a, &q->nodes, n);
 }
-static node_list look(struct graph *g, enum named_where where, const char *name, size_t length) {
+node_list nodes_named(struct graph *g, enum named_where where, const char *name, size_t length) {
     struct naming q = {.a = &g->ctx->arena, .name = name, .length = length};
     if (where == NODES_OF_ALL) each_node(g->top, look_at, &q);
     else
         for (struct node *n = g->top->first; n; n = n->next) look_at(&q, n);
     return q.nodes;
 }
-node_list nodes_named(struct graph *g, enum named_where where, const char *name, size_t length) {
-    return look(g, where, name, length);
-}
 bool no_node_named(struct graph *g, enum named_where where, const char *option, const char *name, size_t length) {
     struct diags *d = &g->ctx->diags;
     struct arena *a = &g->ctx->arena;
-    node_list all = look(g, where, NULL, 0);
+    node_list all = nodes_named(g, where, NULL, 0);
     const char **names = NEWN(a, const char *, all.n + 1), *word = arena_printf(a, "%.*s", (int)length, name);
     for (int k = 0; k < all.n; k++) names[k] = all.v[k]->name;
     diag_at(d, DIAG_ERROR, E_USAGE, NULL, NULL, "%s%s%sno node is called %s%s", option ? "--" : "",

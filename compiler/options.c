@@ -1,5 +1,6 @@
 /* The command line: the table of options, and the parser. See options.h. */
 #include "compiler/foreign_run.h"
+#include "compiler/import/tflite.h"
 #include "compiler/option_values.h"
 #include "compiler/referee.h"
 #include "ir/base/nearest.h"
@@ -568,4 +569,10 @@ struct import_options options_import(const struct options *o) {
 struct custom_options options_custom(const struct options *o) {
     return (struct custom_options){
         .ops = o->ops.v, .nops = o->ops.n, .paths = o->op_paths.v, .npaths = o->op_paths.n, .load = foreign_load};
+}
+struct graph *options_model(struct ctx *c, const struct options *o, bool keep_unknown) {
+    struct import_options import = options_import(o);
+    struct custom_options custom = options_custom(o);
+    import.keep_unknown = keep_unknown;
+    return custom_ops(c, &custom) ? import_model(c, o->args.v[0], &import) : NULL;
 }

@@ -172,5 +172,7 @@ bool shape_option_parse(struct arena *a, const char *value, struct shape_option 
 struct import_options options_import(const struct options *o);
 struct precision_wishes options_precision(const struct options *o);
 struct custom_options options_custom(const struct options *o);
+/* The model that is named first, with operators of the user's. NULL: a diagnostic. */
+struct graph *options_model(struct ctx *c, const struct options *o, bool keep_unknown);
 void options_diags(const struct options *o, struct diags *d); /* how to report, and what of warnings */
 #endif

@@ -5,7 +5,6 @@
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
-#include "compiler/import/tflite.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
 #include <string.h>
@@ -238,11 +237,8 @@ static void print_stubs(const struct stubs *q, const char *folder, bool json) {
 int stub_unsupported(const struct options *o) {
     struct ctx *c = ctx_new();
     struct stubs q = {.c = c};
-    struct import_options import = options_import(o);
-    struct custom_options custom = options_custom(o);
     options_diags(o, &c->diags);
-    import.keep_unknown = true;
-    q.g = custom_ops(c, &custom) ? import_model(c, o->args.v[0], &import) : NULL;
+    q.g = options_model(c, o, true);
     if (q.g) {
         each_node(q.g->top, find_unknown, &q);
         struct diags told = c->diags; /* what inference finds follows from what was taken for the unknown */

@@ -30,7 +30,8 @@ bool product_of(struct node *n, struct product *q) {
     return y->rank > q->axis && x_is(y->dims[q->axis], channels) &&
            (!b || (q->bias && q->bias->rank == 1 && q->bias->dims[0] == channels));
 }
-void product_filters(const struct product *q, bool *zero, double *sums) {
+/* Which filters are zero, and the sums of their weights; both [channels of the result]. */
+static void look_at_filters(const struct product *q, bool *zero, double *sums) {
     int64_t n = op_channel_count(q->w, &q->lie.out);
     for (int64_t k = 0; k < n; k++) zero[k] = true, sums[k] = 0;
     for (int64_t i = 0, all = tensor_count(q->w); i < all; i++) {
@@ -121,7 +122,8 @@ static void see_product(struct pruning *p, struct product *q) {
     }
     bool *zero = NEWN(&c->arena, bool, y->n), fits = x && x->axis == q->axis;
     double *sums = NEWN(&c->arena, double, y->n);
-    product_filters(q, zero, sums);
+    look_at_filters(q, zero, sums);
+    q->zero = zero;
     for (int64_t k = 0; k < y->n; k++)
         if (zero[k] && isfinite(bias_at(q, k))) p->all.v[y->first + k].number = bias_at(q, k);
     q->takes_in = q->lie.in.groups == 1 && q->lie.in.axis >= 0 && fits && x->n == op_channel_count(q->w, &q->lie.in);
@@ -176,14 +178,15 @@ static bool each_channel(const struct node *n, const struct channels *x) {
     return n->ins.n == 1 && n->op->flags & (OP_PICKS | OP_BLENDS) && !(n->op->flags & OP_VIEW) &&
            to->rank == x->v->type.rank;
 }
-static void carry(struct pruning *p, struct node *n, const struct channels *x, bool whole) {
+static bool carry(struct pruning *p, struct node *n, const struct channels *x, bool whole) {
     const struct channels *y = begin(p, n->outs.v[0], x->axis);
-    if (!y) return;
+    if (!y) return false;
     for (int j = 0; j < n->ins.n; j++) {
         const struct channels *other = value_channels(p, n->ins.v[j]);
         for (int64_t k = 0; other && k < y->n; k++) together(p, y->first + k, other->first + k);
     }
     channels_carry(p, n, y, whole);
+    return true;
 }
 /* [n, channels, ...] as [n, cells]: each channel becomes as many as it has cells. */
 static bool flatten(struct pruning *p, struct node *n, const struct channels *x) {
@@ -235,9 +238,8 @@ static void see(struct pruning *p, struct node *n) {
         return;
     }
     if (!x) return;
-    if (one && (affine(p, n, x) || cellwise(p, n, x)))
-        carry(p, n, x, false), carried = value_channels(p, n->outs.v[0]) != NULL;
-    else if (one && each_channel(n, x)) carry(p, n, x, true), carried = value_channels(p, n->outs.v[0]) != NULL;
+    if (one && (affine(p, n, x) || cellwise(p, n, x))) carried = carry(p, n, x, false);
+    else if (one && each_channel(n, x)) carried = carry(p, n, x, true);
     else if (one) carried = concat(p, n) || flatten(p, n, x);
     for (int k = 0; k < n->ins.n && !carried; k++) keep_all(p, n->ins.v[k], reader(p, n, "is read by"));
 }
@@ -253,13 +255,10 @@ static void keep_one(struct pruning *p) {
 static void tell(struct pruning *p, const struct product *q) {
     const struct channels *y = value_channels(p, q->n->outs.v[0]);
     struct pruned r = {.n = q->n, .filters = y->n};
-    bool *zero = NEWN(&p->g->ctx->arena, bool, y->n);
-    double *sums = NEWN(&p->g->ctx->arena, double, y->n);
-    product_filters(q, zero, sums);
     for (int64_t k = 0; k < y->n; k++) {
         bool goes = channel_goes(p, y->first + k);
-        r.zero += zero[k], r.removed += goes;
-        if (zero[k] && !goes && !r.why) r.why = p->all.v[root_of(p, y->first + k)].kept;
+        r.zero += q->zero[k], r.removed += goes;
+        if (q->zero[k] && !goes && !r.why) r.why = p->all.v[root_of(p, y->first + k)].kept;
     }
     if (r.zero || r.removed) PUSH(&p->g->ctx->arena, &p->results, r);
 }

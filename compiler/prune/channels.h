@@ -13,9 +13,10 @@ struct product {
     struct node *n;
     const struct tensor *w, *bias; /* bias: one number for each channel of the result, or NULL */
     struct op_weights lie;
-    int axis;      /* of the channels, in operand and result */
-    bool takes_in; /* the operand's channels are those of its weights */
-    bool separate; /* each channel of the result is made of the same one of the operand: a depthwise convolution */
+    const bool *zero; /* of each channel of the result: is its filter? NULL: not looked at yet */
+    int axis;         /* of the channels, in operand and result */
+    bool takes_in;    /* the operand's channels are those of its weights */
+    bool separate;    /* each channel of the result is made of the same one of the operand: a depthwise convolution */
 };
 /* Channels of one value: [first, first + n) of all. */
 struct channels {
@@ -54,8 +55,6 @@ double value_rounded(const struct value *of, double v);
 bool channel_goes(const struct pruning *p, int64_t k);
 /* Is n a product, and with what? */
 bool product_of(struct node *n, struct product *q);
-/* Is the filter zero? sums: of each filter's weights; both [channels of the result]. */
-void product_filters(const struct product *q, bool *zero, double *sums);
 /* The numbers of y's channels by those of the operands of its node; what is not known is NAN. whole: the node looks at
  * more than one cell. */
 void channels_carry(struct pruning *p, struct node *n, const struct channels *y, bool whole);
