@@ -551,6 +551,11 @@ class Maker(More):
             if (k[d] - 1) * dilations[d] + 1 > size + pads[d] + pads[d + n]:
                 raise Impossible
 
+    def padded(self, x, k, more):
+        """Where auto_pad comes to less than nothing, pools of ONNX Runtime move the window or are refused."""
+        if "SAME" in more.get("auto_pad", "") and any((d - 1) % s >= kk for d, s, kk in zip(self.of(x)[2:], more["strides"], k)):
+            raise Impossible
+
     def sees(self, x, k, more):
         """What a window wholly in the padding gives, least number or -infinity, the specification leaves open."""
         n = len(k)
@@ -624,8 +629,7 @@ class Maker(More):
         if self.opset >= 10 and op != "LpPool" and "auto_pad" not in more:
             more["ceil_mode"] = self.r.choice([0, 0, 1])
         self.fits(x, k, more)
-        if "SAME" in more.get("auto_pad", "") and any((d - 1) % s >= kk for d, s, kk in zip(self.of(x)[2:], more["strides"], k)):
-            raise Impossible        # padding below 0: LpPool of ONNX Runtime moves its window, others are refused
+        self.padded(x, k, more)
         if op == "MaxPool":
             self.sees(x, k, more)
         if op == "LpPool":

@@ -229,6 +229,7 @@ class Products(Maker):
         if op in ("MaxPool", "AveragePool"):
             k, more = self.window(2, None)
             self.fits(x, k, more)
+            self.padded(x, k, more)
             self.sees(x, k, more)
             if self.quantised and op == "AveragePool":
                 k, more = [2, 2], {"strides": self.r.choice([[1, 1], [2, 2], [3, 3]])}
