@@ -35,6 +35,30 @@ static struct buf *as_it_is(void *env, struct buf *b) {
     (void)env;
     return b;
 }
+/* What takes the greatest or least of cells computes nothing: whose it takes; NULL: s is something else. */
+static struct buf *picks_from(const struct stmt *s) {
+    bool picks = s->kind == S_STAGE && (s->u.stage.op == RED_MAX || s->u.stage.op == RED_MIN) && !s->u.stage.init;
+    return picks && s->u.stage.value->op == X_LOAD ? s->u.stage.value->u.buf : NULL;
+}
+static bool is_picked(struct lowering *l, struct value *v, const struct block *stages) {
+    const struct stmt *s = stages->first;
+    return s && !s->next && picks_from(s) && picks_from(s) == probed_operand(l->probes, v);
+}
+/* As floats, too: vectors do not hold fewer of them, and they lie near. */
+static bool is_picked_as_fast(struct lowering *l, struct value *v) {
+    const struct machine *m = l->o->target->machine;
+    const struct buf *b = probed_operand(l->probes, v);
+    double bytes = dtype_bytes(F32) * typical_size(l->c, b->logical, b->nlogical, 1);
+    return machine_lanes(m, F32) == machine_lanes(m, b->type) && 2 * bytes < (double)m->l1.bytes;
+}
+static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n);
+/* By the first that wants another type. */
+static enum dtype wanted_of(struct lowering *l, struct value *v) {
+    enum dtype t = NONE;
+    for (int i = 0; i < v->uses.n && t == NONE; i++)
+        if (!v->uses.v[i].region) t = wanted_by(l, v, v->uses.v[i].node);
+    return t;
+}
 /* Of one node that reads v, by the algorithm that it will be computed by. */
 static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n) {
     if (!n || n->op->control) return NONE;
@@ -44,13 +68,9 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     struct text why = {0};
     int operand;
     expr off;
-    if (k->cls == CLASS_VIEW && n->outs.n == 1 && node_is_view(l->probes, n, &operand, &off)) {
-        struct value *view = n->outs.v[0];
-        enum dtype t = NONE;
-        for (int i = 0; i < view->uses.n && t == NONE; i++)
-            if (!view->uses.v[i].region) t = wanted_by(l, view, view->uses.v[i].node);
-        return t;
-    }
+    bool view = k->cls == CLASS_VIEW && node_is_view(l->probes, n, &operand, &off);
+    bool same = view || (is_picked(l, v, &k->stmts) && is_picked_as_fast(l, v));
+    if (same && n->outs.n == 1) return wanted_of(l, n->outs.v[0]);
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
     struct block stages = k->stmts; /* rows that are asked change nothing */
     struct algorithm_query q = {l->c, l->o->target->machine, l->m, l->entry, &stages,
@@ -60,15 +80,22 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;
 }
-/* Maps and plain stores alone write b: no reduction, whose steps would be rounded. */
+/* Maps and plain stores alone write b, or what picks from cells that lie so, too: no other reduction, whose steps would
+ * be rounded. */
 struct writers {
+    struct lowering *l;
     const struct buf *b;
+    enum dtype stored;
     bool other;
 };
 static bool look_at_writer(void *env, struct stmt *s) {
     struct writers *w = env;
     struct named_buf b;
-    for (int k = 0; stmt_buf(s, k, &b); k++) w->other |= b.buf == w->b && s->kind != S_ALLOC && !stmt_writes_once(s);
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        if (b.buf != w->b || s->kind == S_ALLOC || stmt_writes_once(s)) continue;
+        struct buf *from = picks_from(s);
+        w->other |= !from || lower_stored(w->l, from)->type != w->stored;
+    }
     return !w->other;
 }
 void choose_stored(struct lowering *l, const struct node *n) {
@@ -76,13 +103,11 @@ void choose_stored(struct lowering *l, const struct node *n) {
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
-        struct writers w = {b, false};
-        enum dtype t = NONE;
         if (!b || !dtype_is_byte(b->type) || !map_get(&l->external, PKEY(b)) || value_leaves(l, v)) continue;
-        walk(l->block, look_at_writer, &w);
-        for (int i = 0; i < v->uses.n && t == NONE && !w.other; i++)
-            if (!v->uses.v[i].region) t = wanted_by(l, v, v->uses.v[i].node);
-        if (t == NONE) continue;
+        enum dtype t = wanted_of(l, v);
+        struct writers w = {l, b, t, t == NONE};
+        if (!w.other) walk(l->block, look_at_writer, &w);
+        if (w.other) continue;
         proc_drop_buf(l->entry, b);
         struct buf *stored = buf_new(l->c, l->entry, b->name, t, b->scope, b->logical, b->nlogical);
         struct value_layout *lay = map_get(&l->specs, PKEY(b));
@@ -122,13 +147,20 @@ static expr written(struct ctx *c, enum dtype bytes, enum dtype t, expr v) {
     if (!x_fits_byte(v, bytes)) v = x_round(c, bytes, v);
     return t == F32 ? x_cast(c, F32, v) : v;
 }
+/* Where it takes nothing, what bytes begin with stays. */
+static void pick_stored(struct ctx *c, struct stmt *s, enum dtype bytes, enum dtype t) {
+    expr none = red_identity(c, s->u.stage.op, bytes);
+    s->u.stage.init = t == F32 ? x_cast(c, F32, none) : none;
+    if (t == F32) s->u.stage.value = x_cast(c, F32, s->u.stage.value);
+}
 static bool write_stored(void *env, struct stmt *s) {
     struct lowering *l = env;
     struct buf **b;
     for (int k = 0; (b = stmt_buf_at(s, k)); k++) {
         struct buf *to = lower_stored(l, *b);
         if (to == *b) continue;
-        if (s->kind == S_STAGE) s->u.stage.value = written(l->c, (*b)->type, to->type, s->u.stage.value);
+        if (picks_from(s)) pick_stored(l->c, s, (*b)->type, to->type);
+        else if (s->kind == S_STAGE) s->u.stage.value = written(l->c, (*b)->type, to->type, s->u.stage.value);
         if (s->kind == S_STORE) s->u.store.value = written(l->c, (*b)->type, to->type, s->u.store.value);
         *b = to;
     }

@@ -153,11 +153,6 @@ static double largest_positive(struct sums *q, const struct tensor *whole, doubl
     }
     return sum * most;
 }
-static double product_of(struct ctx *c, const expr *sizes, int n) {
-    double cells = 1;
-    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, sizes[k], 1);
-    return cells;
-}
 /* Without vectors nothing hides the loads. */
 static double cycles_of_product(const struct machine *m, enum dtype t) {
     const struct operation *op = machine_multiply_add(m, t), *load = machine_op(m, X_LOAD, F32);
@@ -261,7 +256,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     bool summed = q->p.cls == PROBLEM_CONTRACTION; /* over channels, that is */
     const struct var *channel = channel_of(q);
     int64_t n = channel ? const_extent(channel) : 0;
-    double products = products_of(q), cells = product_of(q->c, a->logical, a->nlogical);
+    double products = products_of(q), cells = typical_size(q->c, a->logical, a->nlogical, 1);
     double micro = INFINITY, plain = INFINITY, floats = INFINITY;
     const struct micro_speed *s = summed ? micro_for(q, n, products, cells, &micro) : NULL;
     if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);

@@ -18,6 +18,11 @@ double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t o
     for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, open);
     return cells;
 }
+double typical_size(struct ctx *c, const expr *dims, int n, int64_t open) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, dims[k], open);
+    return cells;
+}
 double typical_axis(struct ctx *c, const struct stmt *s, int k) {
     return (double)x_typical(c, s->u.stage.axes[k]->extent, k ? OPEN_SIZE : 1);
 }

@@ -80,6 +80,7 @@ int operations_of(expr e);                 /* on values: neither loads nor indic
 bool costs_much(expr e);                   /* functions, places that are read from data, what takes as long as these */
 /* So many cells, where times are predicted: see x_typical. */
 double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t open);
+double typical_size(struct ctx *c, const expr *dims, int n, int64_t open);
 /* Of a stage, the extent of axis k, and the cells of its result: where nothing is known of an open batch it is one. */
 double typical_axis(struct ctx *c, const struct stmt *s, int k);
 double typical_result(struct ctx *c, const struct stmt *s);
