@@ -148,6 +148,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
         enum stage_class own = stage_class(q->c, &p);
         if (own > r->cls) r->cls = own;
         if (own == CLASS_CONTRACT) r->channels = problem_sums_channels(&p);
+        if (own == CLASS_WINDOW) r->channels = problem_sums_groups(q->c, &p);
     }
     if (r->cls != CLASS_OPAQUE) find_identities(q, n, r);
     return r;

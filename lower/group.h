@@ -23,7 +23,7 @@ struct ctx *probes_ctx(const struct probes *q);
 struct node_class {
     enum stage_class cls;
     bool identity[32], unread[32];
-    bool channels; /* a contraction over axis 1 of what it reads, into axis 1 of its result */
+    bool channels; /* it sums over axis 1 of what it reads, or group by group of it, into axis 1 of its result */
     bool calls;    /* kernel texts, which see plain buffers */
     bool checks;   /* sizes are checked at run time before the stages */
     struct block stmts;

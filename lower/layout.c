@@ -132,7 +132,7 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k =
             n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
-        if (k && k->cls == CLASS_CONTRACT && k->channels) return true;
+        if (k && k->channels) return true;
         const struct value *view = k && k->cls == CLASS_VIEW && n->outs.n == 1 ? n->outs.v[0] : NULL;
         bool same = view && view->type.rank == v->type.rank && view->type.dims[1] == v->type.dims[1];
         if (same && read_in_groups(l, view)) return true; /* through a slice */

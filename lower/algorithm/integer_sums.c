@@ -153,12 +153,20 @@ static double largest_positive(struct sums *q, const struct tensor *whole, doubl
     }
     return sum * most;
 }
+/* Of the result, in one group of channels, which is summed for itself; 0: there are no groups. */
+static int64_t cells_of_group(const struct sums *q) {
+    int axis = problem_group_axis(q->c, &q->p);
+    return axis < 0 ? 0 : shared_neighbours(q->c, q->p.a.read, q->s->u.stage.axes[axis]);
+}
 /* Without vectors nothing hides the loads. */
-static double cycles_of_product(const struct machine *m, enum dtype t) {
+static double cycles_of_product(const struct sums *q, enum dtype t) {
+    const struct machine *m = q->at->m;
     const struct operation *op = machine_multiply_add(m, t), *load = machine_op(m, X_LOAD, F32);
     if (!op || !load) return INFINITY;
     int lanes = machine_lanes(m, t);
-    return 1 / op->starts / lanes + (lanes < 2 ? 1 / load->starts : 0);
+    double loads = lanes < 2 ? 1 / load->starts : 0;
+    while (cells_of_group(q) % lanes) lanes /= 2;
+    return 1 / op->starts / lanes + loads;
 }
 enum { COPY = 2 };       /* cycles for a cell, or a vector of them, that is copied */
 enum { MOST_PARTS = 4 }; /* of a sum */
@@ -174,8 +182,7 @@ static double cycles_of_weights(const struct sums *q, enum dtype t) {
     return (double)bytes * (2 * bytes < m->l2.bytes ? m->l1.byte : m->memory_byte);
 }
 static double cycles_in_floats(const struct sums *q, double products, double cells) {
-    const struct machine *m = q->at->m;
-    return products * cycles_of_product(m, F32) + cycles_of_copy(q, F32, cells) + cycles_of_weights(q, F32);
+    return products * cycles_of_product(q, F32) + cycles_of_copy(q, F32, cells) + cycles_of_weights(q, F32);
 }
 static int64_t in_groups(int64_t n, const struct micro *k) { return (n + k->k0 - 1) / k->k0 * k->k0; }
 /* Do its channels (0: there are none) lie otherwise than in groups? */
@@ -189,6 +196,24 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
     if (channels) products *= (double)in_groups(channels, k) / (double)channels;
     return micro_cycles(q->at->m, s, products) + copy + cycles_of_weights(q, k->b);
 }
+/* The steps of the sum over a group's channels, from where it begins, are whole ones of the micro-kernel. */
+static bool sums_groups(const struct sums *q, const struct micro *k) {
+    struct ctx *c = q->c;
+    expr a = q->p.a.read, from;
+    int64_t by;
+    for (int r = 0; r < q->s->u.stage.nred && a->n - a->has_fill >= 2; r++) {
+        const struct var *v = q->s->u.stage.red[r];
+        if (!x_uses_var(c, a->arg[1], v) || !x_linear_in(c, a->arg[1], v, &by, &from) || by != 1) continue;
+        return const_extent(v) % k->k0 == 0 && x_is(x_modi(c, from, k->k0), 0);
+    }
+    return k->k0 == 1;
+}
+/* Neither its lanes nor its steps reach from a group of channels into the next one, and channels lie side by side. */
+static bool fits_groups(const struct sums *q, const struct micro *k) {
+    int64_t cells = cells_of_group(q);
+    bool beside = k->k0 == 1 || q->at->layout(q->at->env, q->p.a.read->u.buf).block;
+    return !cells || (beside && cells % (k->n0 ? k->n0 : 1) == 0 && sums_groups(q, k));
+}
 /* The machine's micro-kernel that takes weights like these in the fewest cycles, with a as it is, or else in another
  * type; NULL: there is none. *cycles: of all products, and of what they need. */
 static const struct micro_speed *micro_for(const struct sums *q, int64_t channels, double products, double cells,
@@ -198,6 +223,7 @@ static const struct micro_speed *micro_for(const struct sums *q, int64_t channel
     for (int as_it_is = 1; as_it_is >= 0 && !best; as_it_is--)
         for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++) {
             if (m->micro->sum != I32 || !multiplies(m->micro, q) || (as_it_is && m->micro->a != q->a)) continue;
+            if (!fits_groups(q, m->micro)) continue;
             double now = cycles_with(q, m, channels, products, cells);
             if (now < *cycles) *cycles = now, best = m;
         }
@@ -259,7 +285,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     double products = products_of(q), cells = typical_size(q->c, a->logical, a->nlogical, 1);
     double micro = INFINITY, plain = INFINITY, floats = INFINITY;
     const struct micro_speed *s = summed ? micro_for(q, n, products, cells, &micro) : NULL;
-    if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);
+    if (!m->gpu) plain = products * cycles_of_product(q, I32) + cycles_of_weights(q, I8);
     if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1 || cycles_of_copy(q, F32, 1) == 0))
         floats = cycles_in_floats(q, products, summed ? cells : 0);
     if (floats < micro && floats < plain && take_floats(q, whole, fmin(micro, plain) - floats)) return;

@@ -75,20 +75,30 @@ static const struct operation cortex_m[] = {
     }
 #define MULL                                                                                                           \
     {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}, {&micro_smlal_x4, 8, 0.45}, { &micro_smlal, 4, 1 }
+/* Shorter vectors are for groups of fewer channels. */
+#define PAIRS_256                                                                                                      \
+    {&micro_vpmaddwd, 6, 1.5}, { &micro_pmaddwd, 6, 1.5 }
+#define VNNI(starts)                                                                                                   \
+    {&micro_vpdpbusd, 5, starts}, {&micro_vpdpbusd_x8, 5, 2}, {&micro_vpdpbusd_x4, 5, 2}, { &micro_vpdpwssd, 5, starts }
 #define TILES(row, all, half)                                                                                          \
     {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
-static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},
-                                avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MORE},
-                                avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
-                                avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
-                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
+static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE}, avx2_dots[] = {PAIRS_256, NO_MORE},
+                                avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2},
+                                                  {&micro_vpdpbusd_vex_x4, 5, 2},
+                                                  PAIRS_256,
+                                                  NO_MORE},
+                                avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, PAIRS_256, NO_MORE},
+                                avx512vnni_dots[] = {VNNI(2), NO_MORE},
                                 /* as often as multiply-adds of f32, on Zen 4 and 5 */
-    avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1}, {&micro_vpdpbusd, 5, 1}, {&micro_vpdpwssd, 5, 1}, NO_MORE},
+    avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1}, VNNI(1), NO_MORE},
                                 /* a tile in 16 cycles, so a row of it in one */
-    amx_dots[] = {TILES(tile_dpbusd, 64, 32),   TILES(tile_dpbssd, 64, 32),
-                  TILES(tile_dpbuud, 64, 32),   TILES(tile_dpbsud, 64, 32),
-                  TILES(tile_dpbf16ps, 32, 16), {&micro_vpdpbusd, 5, 2},
-                  {&micro_vpdpwssd, 5, 2},      NO_MORE},
+    amx_dots[] = {TILES(tile_dpbusd, 64, 32),
+                  TILES(tile_dpbssd, 64, 32),
+                  TILES(tile_dpbuud, 64, 32),
+                  TILES(tile_dpbsud, 64, 32),
+                  TILES(tile_dpbf16ps, 32, 16),
+                  VNNI(2),
+                  NO_MORE},
                                 neon_dots[] = {{&micro_smull_smlal_sadalp, 4, 0.6}, MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 a55_dots[] = {{&micro_sdot, 4, 1},

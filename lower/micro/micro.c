@@ -9,7 +9,10 @@ const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NUL
     const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name}
 #define DOT(row, a, b, n0, k0) PARTS(row, a, b, n0, k0, k0, 0, 0)
 DOT(vpdpbusd, U8, I8, 16, 4);
+DOT(vpdpbusd_x8, U8, I8, 8, 4);
+DOT(vpdpbusd_x4, U8, I8, 4, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
+DOT(vpdpbusd_vex_x4, U8, I8, 4, 4);
 DOT(vpdpwssd, I16, I16, 16, 2);
 DOT(pmaddwd, I16, I16, 4, 2);
 DOT(vpmaddwd, I16, I16, 8, 2);

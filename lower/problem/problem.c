@@ -229,6 +229,15 @@ static bool is_group(struct ctx *c, const struct problem *p, const struct var *v
     return (is_divided(c, a, v) && shared_neighbours(c, a, v) > 1) ||
            (is_divided(c, b, v) && shared_neighbours(c, b, v) > 1);
 }
+int problem_group_axis(struct ctx *c, const struct problem *p) {
+    for (int k = 0; k < p->sum->u.stage.naxes && k < PROBLEM_AXES; k++)
+        if (p->a.axes & p->b.axes & UINT64_C(1) << k && is_group(c, p, p->sum->u.stage.axes[k])) return k;
+    return -1;
+}
+bool problem_sums_groups(struct ctx *c, const struct problem *p) {
+    if (!p->product || p->a.read->n - p->a.read->has_fill < 2 || problem_group_axis(c, p) != 1) return false;
+    return index_use(p->sum, p->a.read->arg[1]).sums || index_use(p->sum, p->b.read->arg[1]).sums;
+}
 static uint64_t sliding_axes(const struct stmt *s, expr read) {
     uint64_t m = 0;
     for (int k = 0; read && k < read->n - read->has_fill; k++) {

@@ -67,6 +67,10 @@ void kernel_problem(struct ctx *c, struct proc *proc, struct problem *p);
  * the other is summed along its own axis 1. Blocks of channels then lie along the lanes of both. In a product, axis 1
  * may as well be rows or a batch, and weights have two axes. */
 bool problem_sums_channels(const struct problem *p);
+/* The same, group by group of channels: it sums over those of one. */
+bool problem_sums_groups(struct ctx *c, const struct problem *p);
+/* Of a product, the axis of the sum along which lie groups, which are summed each for itself; -1: none. */
+int problem_group_axis(struct ctx *c, const struct problem *p);
 /* So many neighbours along v read the same cells of `load` (channels of a group). 0: all of them, 1: none do. */
 int64_t shared_neighbours(struct ctx *c, expr load, const struct var *v);
 /* The value is cells as they are, of one operand or another. */

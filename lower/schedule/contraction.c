@@ -101,7 +101,8 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         int64_t per = shared_neighbours(u->c, other, v);
         int lanes = g->vector;
         while (per && per % lanes && !(scattered && has_equal_panels(u->m, per, lanes))) lanes /= 2;
-        if (per && (lanes < 2 || !packed)) continue;
+        if (per && (!packed || (g->vector > 1 ? lanes : per) < 2)) continue;
+        if (g->micro->instr && lanes < g->vector) continue;         /* it takes whole vectors */
         if (per % lanes && g->micro->side < g->micro->k0) continue; /* it is packed in whole vectors */
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         g->per = per, g->lanes = lanes;

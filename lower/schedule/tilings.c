@@ -10,17 +10,24 @@
 enum part { NOTHING, STAGE, PREFETCH, CHUNKS, LONE, GROUPS, LANES };
 
 /* ---- the tile */
+/* So many cells beside each other, at most n, which do not reach into another group. */
+static int neighbours_in(const struct tiling *g, int n) {
+    int64_t cells = g->per ? g->per : g->N;
+    if (cells > 0 && cells < n) n = (int)cells;
+    while (g->per && g->per % n) n--;
+    return n;
+}
 /* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
  * the other, and a line has one operand less to hold. The code stays small, and the lengths of tiles that are left are
  * few. */
 static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     bool whole = g->op.type == I32 && u->m->whole_tile;
     int cells = whole ? u->m->whole_tile : u->m->body, side = cells < 8 ? 2 : 4, line = whole ? cells + 2 : 8;
-    g->nr = g->N > 0 && g->N < side ? (int)g->N : side;
+    g->nr = neighbours_in(g, side);
     g->mr = g->nr == 1 ? line : cells / g->nr;
     if (g->rows >= 0 && g->rows < g->mr) {
         g->mr = g->rows > 0 ? (int)g->rows : 1;
-        if (g->mr == 1) g->nr = g->N > 0 && g->N < line ? (int)g->N : line;
+        if (g->mr == 1) g->nr = neighbours_in(g, line);
     }
     g->nv = g->nr;
 }

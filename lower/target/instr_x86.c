@@ -34,23 +34,21 @@ PAIRS(vpmaddwd_x16, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_
       AS_WRITTEN);
 PAIRS(vpdpwssd, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_dpwssd_epi32(c, a, w)", "");
 
-/* Four unsigned bytes times 8 or 16 times four signed ones, summed without saturation. */
-#define LOAD4 "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
-static const struct instr_row vpdpbusd_vex = {
-    .name = "vpdpbusd_vex",
-    .body = DOT4("8"),
-    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
-    .helper = "static inline __m256i nn_vpdpbusd_vex(__m256i c, const uint8_t *a, const void *b) {\n" LOAD4
-              "    return _mm256_dpbusd_avx_epi32(c, _mm256_set1_epi32(four), _mm256_loadu_si256((const __m256i "
-              "*)b));\n}\n",
-    .c = "{C} = (nn_i32x8)nn_vpdpbusd_vex((__m256i){C}, {&A}, {&B})"};
-static const struct instr_row vpdpbusd = {
-    .name = "vpdpbusd",
-    .body = DOT4("16"),
-    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
-    .helper = "static inline __m512i nn_vpdpbusd(__m512i c, const uint8_t *a, const void *b) {\n" LOAD4
-              "    return _mm512_dpbusd_epi32(c, _mm512_set1_epi32(four), _mm512_loadu_si512(b));\n}\n",
-    .c = "{C} = (nn_i32x16)nn_vpdpbusd((__m512i){C}, {&A}, {&B})"};
+/* Four unsigned bytes times 4, 8 or 16 times four signed ones, summed without saturation. */
+#define FOURS(row, lanes, vector, load, set, sum)                                                                      \
+    static const struct instr_row row = {.name = #row,                                                                 \
+                                         .body = DOT4(lanes),                                                          \
+                                         .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},          \
+                                         .helper = "static inline " vector " nn_" #row "(" vector                      \
+                                                   " c, const uint8_t *a, const void *b) {\n"                          \
+                                                   "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"           \
+                                                   "    return " sum "(c, " set "_set1_epi32(four), " load ");\n}\n",  \
+                                         .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+FOURS(vpdpbusd_vex, "8", "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256", "_mm256_dpbusd_avx_epi32");
+FOURS(vpdpbusd_vex_x4, "4", "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm", "_mm_dpbusd_avx_epi32");
+FOURS(vpdpbusd, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_dpbusd_epi32");
+FOURS(vpdpbusd_x8, "8", "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256", "_mm256_dpbusd_epi32");
+FOURS(vpdpbusd_x4, "4", "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm", "_mm_dpbusd_epi32");
 
 /* A pair of bf16 times 16 pairs. Products are exact in f32; the second of a pair is added first, each with one
  * rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
@@ -67,12 +65,11 @@ static const struct instr_row vdpbf16ps = {
     .bound = 2};
 
 const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, NULL};
-const struct instr_row *const nn_instrs_avx2[] = {&vpmaddwd, NULL};
-const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpmaddwd, NULL};
-const struct instr_row *const nn_instrs_avx512[] = {&vpmaddwd_x16, &vpmaddwd, NULL};
-const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, NULL};
-const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps,    &vpdpbusd, &vpdpwssd,
-                                                        &vpmaddwd_x16, &vpmaddwd, NULL};
-const struct instr_row *const nn_instrs_amx[] = {
-    &nn_tile_dpbusd, &nn_tile_dpbssd, &nn_tile_dpbuud, &nn_tile_dpbsud, &nn_tile_dpbf16ps,
-    &vpdpbusd,       &vpdpwssd,       &vpmaddwd_x16,   &vpmaddwd,       NULL};
+const struct instr_row *const nn_instrs_avx2[] = {&vpmaddwd, &pmaddwd, NULL};
+const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_vex_x4, &vpmaddwd, &pmaddwd, NULL};
+const struct instr_row *const nn_instrs_avx512[] = {&vpmaddwd_x16, &vpmaddwd, &pmaddwd, NULL};
+#define VNNI &vpdpbusd, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, &pmaddwd, NULL
+const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
+const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, VNNI};
+const struct instr_row *const nn_instrs_amx[] = {&nn_tile_dpbusd, &nn_tile_dpbssd,   &nn_tile_dpbuud,
+                                                 &nn_tile_dpbsud, &nn_tile_dpbf16ps, VNNI};
