@@ -54,11 +54,12 @@ static bool pad_store(struct padding *q, struct stmt *t) {
                        "what `%s` adds to `%s` behind the operands' ends is not a product of zeros", q->now->name,
                        b->name);
 }
+/* What a layout has around or between the cells of a buffer may hold nothing. */
 static bool access_ok(struct padding *q, const struct access *a) {
     struct ctx *c = q->s->c;
     for (int d = 0; d < a->n; d++)
         if (uses(q, a->idx[d]) && !(a->load && a->load->has_fill) &&
-            (!x_proves_inside(c, a->idx[d], a->buf->dims[d]) || (!is_own_buf(a->buf) && !buf_is_plain(a->buf))))
+            (!x_proves_inside(c, a->idx[d], a->buf->dims[d]) || (a->load && !buf_is_plain(a->buf))))
             return step_refuse(q->s, NULL, "`%s` has no cells for the iterations that `%s` would gain", a->buf->name,
                                q->now->name);
     return true;

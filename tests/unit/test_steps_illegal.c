@@ -861,6 +861,11 @@ Test(illegal, borders_that_hold_nothing_are_not_read) {
     refused("widen t.i 8", "`x` has no cells for the iterations that `t.i` would gain");
     parse(text);
     apply("pad t.i 8");
+    parse(
+        "proc p(x: f32[9] in, y: f32[9] out)\n  alloc e: f32[9] arena\n  alloc t: f32[9] arena\n  for i<9  # e.i\n    "
+        "e[i] = x[i]\n  for i<9  # t.i\n    t[i] = e[i]\n  for i<9  # y.i\n    y[i] = t[i]\n");
+    apply("layout e [0/8 0%8]");
+    refused("pad t.i 4", "`e` has no cells for the iterations that `t.i` would gain");
 }
 Test(illegal, pad_around_a_condition) {
     parse("proc p(x: f32[6] in, y: f32[6] out)\n  for i<6  # y.i\n    if i < 3\n      y[i] = x[i]\n");
