@@ -50,11 +50,21 @@ static void spoil_graph(struct graph *g) {
         }
 }
 /* The kernel that the entry calls last. */
-static void spoil_module(struct module *m) {
+static struct proc *last_kernel(const struct module *m) {
     struct proc *p = NULL;
     for (struct stmt *s = m->entry->body.first; s; s = s->next)
         if (s->kind == S_CALL) p = s->u.call.callee;
+    return p;
+}
+static void spoil_module(struct module *m) {
+    struct proc *p = last_kernel(m);
     if (p) spoil(m->ctx, &p->body);
+}
+/* What b stores first goes before its buffer: this is no loop IR any more. */
+static bool break_statement(void *env, struct stmt *s) {
+    if (s->kind != S_STORE || !s->u.store.n) return false;
+    s->u.store.idx[0] = x_int(env, -1);
+    return true;
 }
 
 /* ---- where they are made. Prototypes of what the linker calls: __real_f is f, calls of f become calls of __wrap_f. */
@@ -80,6 +90,7 @@ WRAP_GRAPH(graph_rematerialise, "rematerialise")
     void __wrap_##f(struct module *m, const struct printing *o) {                                                      \
         __real_##f(m, o);                                                                                              \
         if (planted(name, NULL)) spoil_module(m);                                                                      \
+        if (planted("break:" name, NULL)) walk(&last_kernel(m)->body, break_statement, m->ctx);                        \
     }
 WRAP_CHANGE(pass_unroll, "unroll")
 WRAP_CHANGE(pass_vectorise, "vectorise")
@@ -168,6 +179,7 @@ void __real_c_proc(PROC);
 void __wrap_c_proc(PROC);
 void __wrap_c_proc(PROC) {
     size_t from = out->n;
+    if (planted("bug", NULL)) BUG("planted in %s", p->name);
     __real_c_proc(out, c, p, o);
     for (char *s = planted("print", NULL) ? out->s + from : NULL; s && (s = strstr(s, "(0.0f)")); s++) s[1] = '9';
 }
