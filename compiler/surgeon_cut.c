@@ -117,7 +117,8 @@ static bool outlives(const struct graph *g, expr e) {
         if (!outlives(g, e->arg[k])) return false;
     return true;
 }
-/* A parameter in place of v. NULL: a diagnostic. */
+/* A parameter in place of v. Where another value than this name's own is given as the output of it, only that output
+ * begins here. NULL: a diagnostic. */
 static struct value *begin_with(struct surgery *s, struct value *v, const char *name) {
     struct type t = v->type.kind == TY_NONE ? declared_type(s, name) : v->type;
     if (t.kind != TY_TENSOR || t.rank < 0) {
@@ -131,8 +132,12 @@ static struct value *begin_with(struct surgery *s, struct value *v, const char *
                       ? t.dims[k]
                       : x_sym(s->c, graph_sym(s->g, internf(s->c->names, "%s_d%d", name, k), 0, INT32_MAX));
     struct value *p = region_param(s->g->top, name, type_tensor(s->c, t.dtype, dims, t.rank));
-    v->name = "";
-    value_replace(v, p);
+    if (!strcmp(v->name, name)) {
+        v->name = "";
+        value_replace(v, p);
+    }
+    for (int k = 0; k < s->g->outputs.n; k++)
+        if (!strcmp(s->g->outputs.v[k], name)) region_set_result(s->g->top, k, p);
     return p;
 }
 /* What the graph takes is `wanted`, in this order; of the others those that nobody reads any more go. */
@@ -156,7 +161,7 @@ static bool begin_at(struct surgery *s) {
     struct value **wanted = NEWN(&s->c->arena, struct value *, names.n);
     for (int k = 0; k < names.n; k++) {
         struct value *v = map_get(&all.by_name, PKEY(names.v[k]));
-        wanted[k] = v->param_of ? v : begin_with(s, v, names.v[k]);
+        wanted[k] = v->param_of && !strcmp(v->name, names.v[k]) ? v : begin_with(s, v, names.v[k]);
         if (!wanted[k]) return false;
     }
     graph_dce(s->g);
