@@ -3,6 +3,7 @@
 #include "compiler/version.h"
 #include "compiler/commands.h"
 #include "compiler/gcc2nn.h"
+#include <string.h>
 
 #ifndef HAVE_FLATBUFFERS
 #define HAVE_FLATBUFFERS 0
@@ -39,17 +40,19 @@ static const struct feature {
 };
 
 void version_show(const struct options *o, const char *commit) {
+    bool known = strcmp(commit, "unknown") != 0;
     if (o->json) {
         json_t *list = json_array();
         for (const struct feature *f = features; f->name; f++)
             json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", f->name, "what", f->what, "by", f->by,
                                                   "built", f->built));
         print_json(json_pack("{s:s, s:o, s:o}", "version", gcc2nn_version(), "commit",
-                             *commit ? json_string(commit) : json_null(), "features", list));
+                             known ? json_string(commit) : json_null(), "features", list));
         return;
     }
     struct text out = {0};
-    text_printf(&out, "gcc2nn %s%s%s%s\n", gcc2nn_version(), *commit ? " (commit " : "", commit, *commit ? ")" : "");
+    text_printf(&out, "gcc2nn %s%s%s%s\n", gcc2nn_version(), known ? " (commit " : "", known ? commit : "",
+                known ? ")" : "");
     for (const struct feature *f = features; f->name; f++)
         text_printf(&out, "  %-7s  %-10s %s (%s)\n", f->built ? "with" : "without", f->name, f->what, f->by);
     print_text(&out);

@@ -85,8 +85,8 @@ static void refuse_own(struct exporter *x) {
         const struct own_nodes *o = &x->own.v[k];
         refuse(x, o->first->origin, "ONNX has no operator for what stands here: %s of the compiler's own%s",
                o->first->op_type, o->count > 1 ? format(x->c, "; %d nodes are such", o->count) : "");
+        diag_help(&x->c->diags, "%s", strcmp(o->first->domain, "gcc2nn") ? rounding : earlier);
     }
-    if (x->own.n) diag_help(&x->c->diags, "%s", strcmp(x->own.v[0].first->domain, "gcc2nn") ? rounding : earlier);
 }
 /* Forms of our own go first, as what they become may need another opset. */
 static void to_standard(void *env, struct node *n) {

@@ -206,14 +206,19 @@ static void print_remark(const struct diags *d, const struct remark *r, struct t
     add_all_escaped(out, r->message);
     text_printf(out, "%s [-R%s]\n", color ? "\x1b[0m" : "", remark_kind_name(r->kind));
 }
+static bool said_before(const struct diags *d, int row) {
+    const char *help = diag_remedy(d, &d->v[row]);
+    for (int k = 0; k < row; k++) {
+        const char *earlier = diag_remedy(d, &d->v[k]);
+        if (help && earlier && !strcmp(earlier, help)) return true;
+    }
+    return false;
+}
 void diag_print(const struct diags *d, struct text *out, bool color) {
     for (int i = 0; i < d->remarks.v.n; i++) print_remark(d, &d->remarks.v.v[i], out, color);
     int errors = d->errors, warnings = d->warnings;
     for (int i = 0; i < d->n; i++) {
-        const char *help = diag_remedy(d, &d->v[i]);
-        for (int k = 0; k < i && !d->v[i].help; k++)
-            if (diag_remedy(d, &d->v[k]) == help) help = NULL; /* it was said */
-        print_row(&d->v[i], help, out, color);
+        print_row(&d->v[i], said_before(d, i) ? NULL : diag_remedy(d, &d->v[i]), out, color);
         errors -= d->v[i].severity == DIAG_ERROR;
         warnings -= d->v[i].severity == DIAG_WARNING;
     }
