@@ -43,6 +43,14 @@ static struct value *input_of(struct surgery *s, const char *option, const char 
     int k = place_of(s, option, "input", name, input_names(s), s->g->top->params.n);
     return k < 0 || !takes_tensors(s, option) ? NULL : s->g->top->params.v[k];
 }
+/* Inputs, then outputs. */
+static const char *const *end_names(struct surgery *s) {
+    int n = s->g->top->params.n;
+    const char **all = NEWN(&s->c->arena, const char *, n + s->g->outputs.n + 1);
+    memcpy(all, input_names(s), (size_t)n * sizeof *all);
+    for (int k = 0; k < s->g->outputs.n; k++) all[n + k] = s->g->outputs.v[k];
+    return all;
+}
 int surgery_output(struct surgery *s, const char *option, const char *name) {
     return place_of(s, option, "output", name, s->g->outputs.v, s->g->outputs.n);
 }
@@ -187,18 +195,17 @@ static bool cast(struct surgery *s, const char *word) {
     if (!name || !t || t == IDX || t == STR || dtype_is_complex(t) || dtype_bits(t) < 8)
         return surgery_wrong(s, "cast", "`%s` is not of the form NAME=TYPE, with a type such as u8, i32, f16 or f32",
                              word);
-    struct value *p = NULL;
-    for (int k = 0; k < s->g->top->params.n && !p; k++)
-        if (!strcmp(s->g->top->params.v[k]->name, name)) p = s->g->top->params.v[k];
-    if (p) {
-        if (once(s, "cast", "input", name, p->index) < 0 || !takes_tensors(s, "cast")) return false;
-        node_set_int(behind_input(s, "cast", p, "Cast", NULL), "to", dtype_onnx(p->type.dtype));
-        p->type.dtype = t;
+    int n = s->g->top->params.n, k = place_of(s, "cast", "input or output", name, end_names(s), n + s->g->outputs.n);
+    if (k < 0) return false;
+    if (k >= n) {
+        node_set_int(behind_output(s, "cast", k - n, "Cast", NULL, 1), "to", dtype_onnx(t));
         return true;
     }
-    int k = surgery_output(s, "cast", name);
-    if (k >= 0) node_set_int(behind_output(s, "cast", k, "Cast", NULL, 1), "to", dtype_onnx(t));
-    return k >= 0;
+    if (!takes_tensors(s, "cast")) return false;
+    struct value *p = s->g->top->params.v[k];
+    node_set_int(behind_input(s, "cast", p, "Cast", NULL), "to", dtype_onnx(p->type.dtype));
+    p->type.dtype = t;
+    return true;
 }
 
 /* ---- names */
@@ -207,9 +214,7 @@ static bool rename(struct surgery *s, const char *word) {
     struct region *top = s->g->top;
     int n = top->params.n, k;
     if (!old || !*name) return surgery_wrong(s, "rename", "`%s` is not of the form OLD=NEW", word);
-    const char **all = NEWN(&s->c->arena, const char *, n + s->g->outputs.n + 1);
-    memcpy(all, input_names(s), (size_t)n * sizeof *all);
-    for (k = 0; k < s->g->outputs.n; k++) all[n + k] = s->g->outputs.v[k];
+    const char *const *all = end_names(s);
     for (k = 0; k < n + s->g->outputs.n; k++)
         if (!strcmp(all[k], name)) return surgery_wrong(s, "rename", "%s is called so already", quoted(s, name));
     k = place_of(s, "rename", "input or output", old, all, n + s->g->outputs.n);
