@@ -62,6 +62,9 @@ struct tensor *npz_read(struct diags *d, struct arena *a, const char *path, cons
     (void)a, (void)names, (void)only, (void)want;
     *absent = false;
     diag_at(d, DIAG_ERROR, E_ENV, path, NULL, "this gcc2nn was built without libzip, so it reads no .npz");
+    diag_help(d,
+              "unpack it, as with `python3 -m zipfile -e FILE DIR`, and give its .npy, or install libzip-dev and build "
+              "gcc2nn again");
     return NULL;
 }
 #endif

@@ -82,6 +82,8 @@ bool picture_read(struct diags *d, const char *path, picture_fits *fits, void *e
     *p = (struct picture){0};
     diag_at(d, DIAG_ERROR, E_ENV, path, NULL,
             "this gcc2nn was built without libpng and libjpeg-turbo, so it reads no pictures");
+    diag_help(d,
+              "give the picture as an array, .npy, or install libpng-dev and libturbojpeg0-dev and build gcc2nn again");
     return false;
 }
 #endif
