@@ -1,19 +1,41 @@
-/* `gcc2nn prune MODEL`: --report counts zeros among the weights; --structured writes a model without the channels that
- * say nothing. Between import and export; what is counted and what goes stands in compiler/prune/. */
+/* `gcc2nn prune MODEL`: --report counts zeros among the weights, and with --target says whether kernels do without them
+ * there; --structured writes a model without the channels that say nothing. Between import and export; what is counted
+ * and what goes stands in compiler/prune/. */
 #include "compiler/emit_onnx.h"
 #include "compiler/graph/passes.h"
 #include "compiler/prune/channels.h"
 #include "compiler/prune/sparsity.h"
+#include "compiler/session.h"
 #include <math.h>
 #include <string.h>
 
 static double percent(int64_t part, int64_t all) { return all ? 100.0 * (double)part / (double)all : 0; }
 
+/* ---- --report --target */
+/* The model as it is compiled, with what its kernels could be computed by. */
+static bool lower_for_target(struct session *s, const struct options *o) {
+    static const struct remark_wish algorithms = {REMARK_ALGORITHM, NULL};
+    if (!session_open(s, o)) return false;
+    s->c->diags.remarks.wishes = &algorithms, s->c->diags.remarks.nwishes = 1;
+    s->compile.stop_after = "lower";
+    return session_compile(s);
+}
+/* NULL: there was nothing to choose, or nobody asked. */
+static const char *algorithms_of(const struct session *s, const struct node *n) {
+    const struct remarks *r = s->c ? &s->c->diags.remarks : NULL;
+    const char *origin = n->origin ? n->origin : "";
+    for (int k = 0; r && k < r->v.n; k++)
+        if (strlen(r->v.v[k].origin) == strcspn(origin, "\n") &&
+            !strncmp(r->v.v[k].origin, origin, strcspn(origin, "\n")))
+            return r->v.v[k].message;
+    return NULL;
+}
+
 /* ---- --report */
 static const char *part(struct ctx *c, int64_t n, int64_t all) {
     return all ? format(c, "%lld of %lld", (long long)n, (long long)all) : "-";
 }
-static void report_text(struct ctx *c, const sparsities *all, struct text *t) {
+static void report_text(struct ctx *c, const struct session *lowered, const sparsities *all, struct text *t) {
     int64_t count = 0, zeros = 0;
     text_printf(t, "%7s %7s %15s %15s %7s  weights\n", "zero", "near", "zero filters", "zero channels", "blocks");
     for (int k = 0; k < all->n; k++) {
@@ -22,12 +44,14 @@ static void report_text(struct ctx *c, const sparsities *all, struct text *t) {
                     percent(s->near, s->count), part(c, s->zero_filters, s->filters),
                     part(c, s->zero_channels, s->channels), percent(s->zero_blocks, s->blocks),
                     diag_quote(&c->arena, s->w->name), type_text(c, &s->w->type), OWN_ORIGIN(s->n));
+        const char *algorithms = s->zeros ? algorithms_of(lowered, s->n) : NULL;
+        if (algorithms) text_printf(t, "    %s\n", algorithms);
         count += s->count, zeros += s->zeros;
     }
     text_printf(t, "%lld of %lld weights are zero (%.1f%%)\n", (long long)zeros, (long long)count,
                 percent(zeros, count));
 }
-static json_t *report_json(struct ctx *c, const sparsities *all) {
+static json_t *report_json(struct ctx *c, const struct session *lowered, const sparsities *all) {
     json_t *list = json_array();
     for (int k = 0; k < all->n; k++) {
         const struct sparsity *s = &all->v[k];
@@ -39,6 +63,8 @@ static json_t *report_json(struct ctx *c, const sparsities *all) {
                               (json_int_t)s->blocks, "zero_blocks", (json_int_t)s->zero_blocks);
         json_object_set_new(o, "channels", s->channels ? json_integer(s->channels) : json_null());
         json_object_set_new(o, "zero_channels", s->channels ? json_integer(s->zero_channels) : json_null());
+        const char *algorithms = algorithms_of(lowered, s->n);
+        json_object_set_new(o, "algorithms", algorithms ? json_name(&c->arena, algorithms) : json_null());
         json_array_append_new(list, o);
     }
     return list;
@@ -138,20 +164,23 @@ static struct graph *read_graph(struct ctx *c, const struct options *o) {
 int cmd_prune(const struct options *o) {
     struct ctx *c = ctx_new();
     struct text t = {0};
+    struct session lowered = {0};
     json_t *root = json_object();
     options_diags(o, &c->diags);
     struct graph *g = check(c, o) ? read_graph(c, o) : NULL;
-    if (g && o->prune.report) {
+    bool compiled = !g || !o->prune.report || !o->target || lower_for_target(&lowered, o);
+    if (g && compiled && o->prune.report) {
         sparsities all = sparsity_of(g, o->prune.threshold > 0 ? o->prune.threshold : -1);
-        report_text(c, &all, &t);
-        json_object_set_new(root, "tensors", report_json(c, &all));
+        report_text(c, &lowered, &all, &t);
+        json_object_set_new(root, "tensors", report_json(c, &lowered, &all));
     }
-    bool ok = g && (!o->prune.structured || structured(o, g, root, &t)) && !c->diags.errors;
-    int status = report_diags(&c->diags);
+    bool ok = g && compiled && (!o->prune.structured || structured(o, g, root, &t)) && !c->diags.errors;
+    int status = report_diags(compiled ? &c->diags : &lowered.c->diags);
     if (ok && o->json) print_json(root);
     else if (ok) print_text(&t);
     if (!(ok && o->json)) json_decref(root);
     text_free(&t);
+    session_free(&lowered);
     ctx_free(c);
     return status;
 }

@@ -52,8 +52,8 @@ const struct command command_rows[] = {
      "--scale=58.4,57.1,57.4 --softmax=-1 --top-k=5\n",
      1, 1, CMD_SURGEON, cmd_surgeon},
     {"prune", "MODEL", "count the zeros among a model's weights, or write it without the channels that say nothing",
-     "  gcc2nn prune model.onnx --report\n  gcc2nn prune model.onnx --structured -o smaller.onnx\n", 1, 1, CMD_PRUNE,
-     cmd_prune},
+     "  gcc2nn prune model.onnx --report --target=x86-avx2\n  gcc2nn prune model.onnx --structured -o smaller.onnx\n",
+     1, 1, CMD_PRUNE, cmd_prune},
     {"opt", "FILE", "run graph passes on a .gir file or schedule steps on a .lir file and print the text after",
      "  gcc2nn opt model.gir --passes=infer,dce\n  gcc2nn opt gemm.lir --steps='split m 4 mo mi; kind unroll mi'\n"
      "  gcc2nn opt kernels.lir --replay --emit-c --target=x86-avx2\n",

@@ -11,9 +11,10 @@ const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)",
      CMD_COMPILE | CMD_OPT, take_name, NULL, ONCE},
     {"target", 't', "TARGET",
-     "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
-     "several for one program, which chooses in init: x86-64+avx2+avx512",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN | CMD_CALIBRATE | CMD_CONFIG, take_target, NULL, ONCE},
+     "what to generate code for (default: native, this machine; of opt: c99; of prune: nothing); `gcc2nn "
+     "list-targets` names them; several for one program, which chooses in init: x86-64+avx2+avx512",
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN | CMD_CALIBRATE | CMD_CONFIG | CMD_PRUNE, take_target, NULL,
+     ONCE},
     {"targets", 0, "TARGET,..",
      "one folder for each of these targets, and one manifest, in the folder of --out (default MODEL_bundle)",
      CMD_COMPILE | OPTION_OF_CALL, take_targets, NULL, ONCE},
@@ -45,7 +46,9 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_SURGEON | CMD_PRUNE, take_external_data, NULL, ONCE},
     {"out", 'o', "FILE", "the ONNX model that is written", CMD_SURGEON | CMD_PRUNE | OPTION_OF_CALL, take_out, NULL,
      ONCE},
-    {"report", 0, NULL, "how many of each tensor of weights are zero, or near it, and how they lie",
+    {"report", 0, NULL,
+     "how many of each tensor of weights are zero, or near it, and how they lie; with --target also by which "
+     "algorithm kernels there compute with them",
      CMD_PRUNE | OPTION_OF_CALL, take_prune_report, NULL, ONCE},
     {"structured", 0, NULL,
      "write the model without channels that are the same whatever the input, or that nobody reads: filters of zeros, "
@@ -326,6 +329,7 @@ static const struct {
     {"metric", CMD_VERIFY, "dataset"},
     {"max-drop", CMD_VERIFY, "dataset"},
     {"max-regression", CMD_BENCH, "baseline"},
+    {"target", CMD_PRUNE, "report"},
     {"out", CMD_PRUNE, "structured"},
     {"opset", CMD_PRUNE, "structured"},
     {"external-data", CMD_PRUNE, "structured"},

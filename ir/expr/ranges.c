@@ -84,9 +84,10 @@ struct x_range x_range_of_data(const struct tensor *t) {
     }
     return r.nan ? unknown : r;
 }
-/* Of a short table that is known. */
+/* Of a table that is known to be short, or to hold nothing else. */
 static bool of_table(const struct buf *b, struct x_range *r) {
     enum { SHORT = 4096 };
+    if (b->within) return *r = (struct x_range){(double)b->within[0], (double)b->within[1], false}, true;
     int64_t n = b->scope == SC_CONST && b->data && b->type != STR ? tensor_count(b->data) : 0;
     if (n < 1 || n > SHORT || dtype_is_complex(b->type)) return false;
     *r = x_range_of_data(b->data);

@@ -55,6 +55,7 @@ struct algorithm {
     /* Rounding errors are other ones: the largest of a result, in units of 2^-24 times the sum of the products'
      * magnitudes' bound depth * max|x| * max|w|. NULL: all bits are those of the definition. */
     double (*bound)(const struct algorithm *row, int64_t depth);
+    bool finite; /* .. but where what is multiplied is infinite or no number: some products with zero are left out */
     /* The type in which the cells of b, which is what the stages read, should lie; NONE: in their own. NULL: so. */
     enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
@@ -66,7 +67,7 @@ struct algorithm {
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */
 bool algorithm_left_out(const struct algorithm_wishes *w, const char *name);
-/* The cheapest row that fits, of those that the wishes for the node allow; one with other rounding errors must save a
+/* The cheapest row that fits, of those that the wishes for the node allow; one that may have other results must save a
  * tenth. why gets a line for each that was asked. */
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const char *node, struct text *why);
 

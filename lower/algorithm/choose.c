@@ -34,8 +34,10 @@ static const char *refusal(const struct algorithm_query *q, const struct algorit
     if (pin && row != pin) return "another one is asked for";
     return !pin && row->refuses && algorithm_left_out(q->wishes, row->name) ? "left out by an option" : NULL;
 }
-/* What the row's cycles count as: errors are not worth a little time. */
-static double weighed(const struct algorithm *row, double cycles) { return row->bound ? cycles / 0.9 : cycles; }
+/* What the row's cycles count as: other results are not worth a little time. */
+static double weighed(const struct algorithm *row, double cycles) {
+    return row->bound || row->finite ? cycles / 0.9 : cycles;
+}
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const char *node, struct text *why) {
     const struct algorithm *best = algorithm_rows, *pin = pinned(q->wishes, node, false);
     double least = 0, fewest = 0, taken = 0;

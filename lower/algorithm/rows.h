@@ -52,6 +52,10 @@ const char *byte_weights_refuse(const struct algorithm_query *q, const struct al
 double byte_weights_cycles(const struct algorithm_query *q, const struct algorithm *row);
 double byte_weights_bound(const struct algorithm *row, int64_t depth);
 void byte_weights_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+/* Weights that are zero in blocks of channels (sparse_blocks.c). */
+const char *sparse_blocks_refuse(const struct algorithm_query *q, const struct algorithm *row);
+double sparse_blocks_cycles(const struct algorithm_query *q, const struct algorithm *row);
+void sparse_blocks_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
 double micro_cycles(const struct machine *m, const struct micro_speed *s, double products);
 /* So many bytes, moved once from or to beyond the second level of cache. */
 double bytes_cycles(const struct machine *m, double bytes);

@@ -99,7 +99,7 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
         g->prefetch = g->often = reads_bytes_once(g);
         return way <= CHUNKS_NONE;
     }
-    bool chunks = g->rows != 1 && !g->rest && partial_sums_fit(u, g);
+    bool chunks = g->rows != 1 && !g->rest && !looks_up(u, g) && partial_sums_fit(u, g);
     bool in_groups = g->group < 0 || const_extent(axis_var(g, g->group)) > 0; /* an open rest of them is more code */
     if (way == CHUNKS_ANY && !chunks) way = CHUNKS_NONE;
     if ((way != CHUNKS_NONE && !chunks) || !best_blocking(u->m, &s, way, in_groups, &b)) return false;

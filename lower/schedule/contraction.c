@@ -219,13 +219,18 @@ static bool choose_groups(struct plan *u, struct tiling *g) {
     if (micro_has_tiles(g->micro)) g->kblock = k0; /* all steps are one instruction's */
     return g->kred >= 0;
 }
+bool looks_up(struct plan *u, const struct tiling *g) {
+    for (int d = 0; g->kred >= 0 && d < g->scalar->n - g->scalar->has_fill; d++)
+        if (x_looked_up(u->c, g->scalar->arg[d], g->q->sum->u.stage.red[g->kred])) return true;
+    return false;
+}
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     g->kred = -1, g->kblock = 0;
     if (g->vector == 1 && g->micro->k0 == 1) return true; /* nothing is done once in so many steps */
     if (lv && lv->block) return false;
     g->kred = main_red(g);
-    if (ls && ls->block) {
+    if (ls && ls->block && !looks_up(u, g)) {
         if (one_channel(u, g)) return g->kred = -1, true;
         if ((g->kred = channel_red(u, g)) < 0) return false;
         int64_t channels = const_extent(g->q->sum->u.stage.red[g->kred]);

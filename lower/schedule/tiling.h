@@ -25,6 +25,9 @@ static inline bool fills_lanes(const struct tiling *g) {
 }
 /* The row and the reduced axis v move along one index of the broadcast operand: a window. */
 bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v);
+/* Tables say which cells of the broadcast operand the steps of the sum read: those of a block, or of a chunk, may lie
+ * anywhere. */
+bool looks_up(struct plan *u, const struct tiling *g);
 /* The best of this way: together, chunk, outside, prefetch, often. false: there is none. */
 bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way);
 /* Rows of a tile whose lines meet more others in a set of the first level than it has ways: a line is gone before the

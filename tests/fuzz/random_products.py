@@ -12,7 +12,7 @@ from random_models import Impossible, Maker, TensorProto, helper, np, onnx, shap
 ALGORITHMS = ["winograd-2", "winograd-4", "winograd-6", "winograd-2-5x5", "winograd-4-5x5", "winograd-2-1d", "winograd-4-1d",
               "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
               "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "tables", "turned-factor", "phases", "phases",
-              "direct"]
+              "sparse-blocks", "sparse-blocks", "direct"]
 BYTES = [np.uint8, np.int8]
 
 
@@ -125,11 +125,20 @@ class Products(Maker):
             w.append(packed(scales))
         return self.add("DequantizeLinear", w, axis=1 - axis if blocks else axis, **({"block_size": blocks} if blocks else {}))
 
+    def sparse(self, w, axis):
+        """Often most weights are zero, for some channels at a time; some channels have more of them, or nothing else."""
+        block, zero = self.r.choice([1, 4, 8, 16, 32]), self.r.choice([0, 0, 0.3, 0.6, 0.9, 1])
+        rows = np.moveaxis(w, axis, 0)      # a view
+        for k in range(0, len(rows), block):
+            share = zero if self.r.random() < 0.8 else zero * self.r.random()
+            rows[k:k + block, self.n.random(rows.shape[1:]) < share] = 0
+        return w
+
     def weights(self, shape, axis):
         if not self.quantised and len(shape) == 2 and self.kind == np.float32 and self.opset >= 21 and self.r.random() < 0.4:
             return self.few_bits(shape, axis)
         if not self.quantised:
-            return self.const(self.numbers(shape, self.kind) * self.kind(0.1))
+            return self.const(self.sparse(self.numbers(shape, self.kind) * self.kind(0.1), axis))
         kind, per = self.r.choice([np.int8, np.int8, np.uint8]), self.r.random() < 0.5
         s = self.scale([shape[axis]] if per else ())
         zero = np.zeros(np.shape(s), kind) if self.r.random() < 0.7 else \

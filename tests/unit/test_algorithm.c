@@ -409,3 +409,114 @@ Test(algorithm, byte_weights_stay_within_their_bound) {
         for (int rows = 1; rows <= 20; rows += 19)
             bytes_within_bound(targets[k], rows, 1, false), bytes_within_bound(targets[k], rows, 3, true);
 }
+
+/* ---- weights that are zero in blocks of channels: the same sums, which are exact here */
+struct sparse_case {
+    const char *node; /* of %h, by %w */
+    int rank, channels, sum, taps;
+    bool turned; /* channels come last */
+};
+static void sparse_weights(struct text *t, const struct sparse_case *k, int block, int zero) {
+    int columns = k->sum * k->taps * k->taps, blocks = (k->channels + block - 1) / block;
+    bool *none = NEWN(&c->arena, bool, blocks *columns);
+    for (int i = 0; i < blocks * columns; i++) none[i] = fabsf(drawn()) < (float)zero / 50; /* in hundredths */
+    text_printf(t, k->turned ? "const %%w: f32[%d,%d] = [" : "const %%w: f32[%d,%d", k->turned ? k->sum : k->channels,
+                k->turned ? k->channels : k->sum);
+    if (!k->turned) text_printf(t, k->rank == 4 ? ",%d,%d] = [" : "] = [", k->taps, k->taps);
+    for (int i = 0; i < k->channels * columns; i++) {
+        int n = k->turned ? i % k->channels : i / columns, at = k->turned ? i / k->channels : i % columns;
+        float w = drawn();
+        text_printf(t, "%s%.9g", i ? "," : "", none[n / block * columns + at] ? 0.0 : (double)w);
+    }
+    text_add(t, "]\n");
+}
+static float *sparse_result(const char *target, bool plain, const char *algorithm, const char *consts,
+                            const char *nodes, const float *x, const int64_t *dims, int rank, int64_t *count,
+                            const char **choices) {
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target),
+                              .choices = plain ? NULL : &t,
+                              .no_schedule = plain,
+                              .algorithms = {&algorithm, NULL, 1, 0}};
+    const char *params = rank == 2 ? format(c, "%%x: f32[%lld,%lld]", (long long)dims[0], (long long)dims[1])
+                                   : format(c, "%%x: f32[%lld,%lld,%lld,%lld]", (long long)dims[0], (long long)dims[1],
+                                            (long long)dims[2], (long long)dims[3]);
+    struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
+    struct eval_arg args[2] = {{.data = (void *)x, .nd = rank}};
+    memcpy(args[0].dims, dims, (size_t)rank * sizeof *dims);
+    cr_assert(m);
+    struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    *count = 1;
+    for (int d = 0; d < args[1].nd; d++) *count *= args[1].dims[d];
+    *choices = t.s ? arena_printf(&c->arena, "%s", t.s) : "";
+    text_free(&t);
+    return args[1].data;
+}
+static const char *const with_vectors[] = {"x86-avx512", "x86-avx2", "x86-64", "aarch64"};
+Test(algorithm, sparse_blocks_are_the_same_sums) {
+    static const struct sparse_case cases[] = {
+        {"MatMul(%x, %w)", 2, 64, 40, 1, true},
+        {"Gemm(%x, %w) {transB=1}", 2, 48, 33, 1, false},
+        {"Conv(%x, %w) {kernel_shape=[1,1]}", 4, 32, 24, 1, false},
+        {"Conv(%x, %w) {kernel_shape=[3,3], pads=[1,1,1,1]}", 4, 16, 20, 3, false},
+        {"Conv(%x, %w) {kernel_shape=[3,3], strides=[2,1], pads=[0,1,1,0]}", 4, 48, 16, 3, false},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    static float x[3 * 40 * 9 * 9];
+    for (int i = 0; i < (int)(sizeof x / sizeof *x); i++) x[i] = drawn();
+    for (int k = 0; k < 4 * CASES; k++) {
+        const struct sparse_case *s = &cases[k % CASES];
+        const char *target = with_vectors[k / CASES], *choices, *none;
+        int size = 2 + (int)(fabsf(drawn()) * 4), zero = k % 3 ? 60 + k % 40 : 95;
+        int64_t dims[4] = {s->rank == 2 ? 2 * size : 1 + k % 2, s->sum, size, 9}, count, same;
+        struct text consts = {0};
+        sparse_weights(&consts, s, 16, zero);
+        /* windows of one cell, so that pictures lie in blocks of channels */
+        const char *nodes =
+            s->rank == 2 ? format(c, "%%h: ? = %s %%y: ? = Relu(%%h)", s->node)
+                         : format(c,
+                                  "%%p: ? = MaxPool(%%x) {kernel_shape=[1,1]} %%h: ? = %.4s(%%p%s %%r: ? = Relu(%%h) "
+                                  "%%y: ? = MaxPool(%%r) {kernel_shape=[1,1]}",
+                                  s->node, s->node + strlen("Conv(%x"));
+        float *got = sparse_result(target, false, "sparse-blocks", consts.s, nodes, x, dims, s->rank, &count, &choices),
+              *want = sparse_result(target, true, "direct", consts.s, nodes, x, dims, s->rank, &same, &none);
+        cr_expect(strstr(choices, "taken: sparse-blocks") && strstr(choices, "  contraction: lanes"), "%s", choices);
+        cr_assert_eq(count, same);
+        for (int64_t i = 0; i < count; i++)
+            cr_expect_eq(got[i], want[i], "%s, %s, %d%% zeros: cell %lld is %g, not %g", target, nodes, zero,
+                         (long long)i, (double)got[i], (double)want[i]);
+        free(got), free(want), text_free(&consts);
+    }
+}
+/* Half of the weights, of 16 channels at a time; 1: of each channel by itself. What nothing multiplies is not seen. */
+static const char *halves(int block, const char *algorithm, const float *x, float **got) {
+    struct text t = {0};
+    const char *choices;
+    int64_t count;
+    text_add(&t, "const %w: f32[40,64] = [");
+    for (int i = 0; i < 40 * 64; i++) text_printf(&t, "%s%d", i ? "," : "", (i / 64 + i % 64 / block) % 2);
+    text_add(&t, "]\n");
+    *got = sparse_result("x86-avx512", false, algorithm, t.s, "%h: ? = MatMul(%x, %w) %y: ? = Relu(%h)", x,
+                         (int64_t[]){2, 40}, 2, &count, &choices);
+    text_free(&t);
+    return choices;
+}
+Test(algorithm, sparse_blocks_do_not_see_what_only_zeros_multiply) {
+    float x[2 * 40], *got, *dense;
+    for (int i = 0; i < 2 * 40; i++) x[i] = 1;
+    x[6] = INFINITY; /* of the first row; even places are multiplied in odd blocks of channels */
+    const char *choices = halves(16, "sparse-blocks", x, &got);
+    cr_assert(strstr(choices, "taken: sparse-blocks"), "%s", choices);
+    halves(16, "direct", x, &dense);
+    for (int n = 0; n < 64; n++) {
+        bool read = n / 16 % 2;
+        cr_expect_eq(got[n], read ? INFINITY : 20, "channel %d is %g", n, (double)got[n]);
+        cr_expect(read ? dense[n] == INFINITY : dense[n] != 20, "channel %d is %g", n, (double)dense[n]);
+        cr_expect_eq(got[64 + n], 20, "channel %d of the second row is %g", n, (double)got[64 + n]);
+    }
+    free(got), free(dense);
+    choices = halves(1, "sparse-blocks", x, &got);
+    cr_expect(strstr(choices, "sparse-blocks: too few blocks of weights are zero"), "%s", choices);
+    free(got);
+}

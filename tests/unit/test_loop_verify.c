@@ -44,6 +44,8 @@ static const char *const fine[] = {
     "proc q(x: i8[2] in within -127..127, y: i8[2] out)\n  y[0] = x[0]\n\nentry proc p(y: i8[2] out)\n  const k: i8[2] "
     "= "
     "{-127, 3}\n  const l: i8[2] within -8..8 ...\n  call q(in k, out y)\n  call q(in l, out y)\n",
+    "proc p(at: i32[5000] in within 0..9, y: f32[10] out)\n  for i<5000\n    y[toidx(at[i])] = 0.0\n",
+    "proc p(at: i32[3] in within 0..2, y: f32[6] out)\n  for i<3\n    for j<3\n      y[toidx(at[i])+j+1] = 0.0\n",
     /* bounds from conditions */
     "proc p(y: f32[N] out) [N]\n  for i<N\n    if i+1 < N\n      y[i+1] = 0.0\n",
     "proc p(y: f32[N] out) [N]\n  for i<100\n    if i < N and 3 <= i\n      y[i-3] = 0.0\n",
@@ -160,6 +162,8 @@ static const struct {
     {"proc p(i: i64[4] in, y: f32[9] out)\n  if 0 <= toidx(i[0]) and toidx(i[0]) < 9\n    i[0] = 99\n    "
      "y[toidx(i[0])] = 0.0\n",
      "index 1 of y"},
+    {"proc p(at: i32[3] in within 0..10, y: f32[10] out)\n  for i<3\n    y[toidx(at[i])] = 0.0\n", "index 1 of y"},
+    {"proc p(at: i32[3] in within -1..9, y: f32[10] out)\n  for i<3\n    y[toidx(at[i])] = 0.0\n", "index 1 of y"},
     {"proc p(y: f32[4,4] out)\n  y[0] = 0.0\n", "y has 2 dims, but 1 indices"},
     {"proc p(x: f32[4] in, y: f32[4] out)\n  y[0] = x[]\n", "x has 1 dims, but 0 indices"},
     {"proc p(x: f32[4] in)\n  x[0] = 0.0\n", "x is an `in` parameter, but stored to"},
