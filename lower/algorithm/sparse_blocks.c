@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum { NARROW = 4 };       /* channels of the smallest block */
-enum { MOST_VECTORS = 4 }; /* of a block */
+enum { MOST_VECTORS = 4 }; /* of a tile */
 enum { STEPS = 4 };        /* lists are a multiple of so many places, that a loop may have several */
 
 struct lists {
@@ -60,7 +60,7 @@ static bool find_sums(const struct problem *p, struct lists *l) {
 }
 static const char *find_factors(const struct algorithm_query *q, struct lists *l) {
     const struct problem *p = q->k;
-    if (q->m->gpu || machine_lanes(q->m, F32) < NARROW || p->cls != PROBLEM_CONTRACTION || !p->product) return "";
+    if (q->m->gpu || p->cls != PROBLEM_CONTRACTION || !p->product) return "";
     const struct buf *a = p->a.read->u.buf, *b = p->b.read->u.buf;
     if (p->sum->u.stage.buf->type != F32 || a->type != F32 || b->type != F32 || p->indirect) return "";
     if (!is_known_constant(b) || is_constant(a) || p->b.read->has_fill) return "";
@@ -113,15 +113,17 @@ static int64_t longest(const struct lists *l) {
     most = (most + STEPS - 1) / STEPS * STEPS;
     return most < l->places ? most : 0;
 }
-/* A tile is the vectors of a block by as many rows as there are registers for; and all of the rows pass through the
- * first level of cache for each block. */
+/* A tile is vectors of a block (without vectors, cells) by as many rows as there are registers for; and all of the rows
+ * pass through the first level of cache for each block. */
 static double cycles_of(const struct algorithm_query *q, const struct lists *l) {
     const struct machine *m = q->m;
-    int64_t lanes = machine_lanes(m, F32), vectors = (l->width + lanes - 1) / lanes;
+    int64_t lanes = machine_lanes(m, F32), all = (l->width + lanes - 1) / lanes;
+    int64_t vectors = all < MOST_VECTORS ? all : MOST_VECTORS;
     double rows = fmax(typical_result(q->c, q->k->sum) / (double)l->channels, 1);
     double blocks = (double)(l->channels / l->width), length = (double)l->length;
-    double step = cost_of_rows(m, machine_multiply_add(m, F32), &micro_multiply_add, 0, (int64_t)rows,
-                               (machine_registers(m) - 1 - vectors) / vectors, vectors);
+    double step =
+        (double)(all / vectors) * cost_of_rows(m, machine_multiply_add(m, F32), &micro_multiply_add, 0, (int64_t)rows,
+                                               (machine_registers(m) - 1 - vectors) / vectors, vectors);
     double operand = rows * (double)l->places * (double)dtype_bytes(F32) * m->l1.byte;
     return blocks * (length * step + operand) + weights_cycles(m, length * blocks * (double)(l->width + l->n));
 }
@@ -133,7 +135,8 @@ static const char *find_lists(const struct algorithm_query *q, struct lists *bes
     why = "too few blocks of weights are zero";
     if (!find_used(best)) return why;
     struct lists l = *best;
-    for (l.width = MOST_VECTORS * machine_lanes(q->m, F32); l.width >= NARROW; l.width /= 2) {
+    int lanes = machine_lanes(q->m, F32);
+    for (l.width = MOST_VECTORS * (lanes < NARROW ? NARROW : lanes); l.width >= NARROW; l.width /= 2) {
         l.length = l.channels % l.width ? 0 : longest(&l);
         if (l.length && (!best->length || cycles_of(q, &l) < cycles_of(q, best))) *best = l;
     }

@@ -454,7 +454,6 @@ static float *sparse_result(const char *target, bool plain, const char *algorith
     text_free(&t);
     return args[1].data;
 }
-static const char *const with_vectors[] = {"x86-avx512", "x86-avx2", "x86-64", "aarch64"};
 Test(algorithm, sparse_blocks_are_the_same_sums) {
     static const struct sparse_case cases[] = {
         {"MatMul(%x, %w)", 2, 64, 40, 1, true},
@@ -463,12 +462,13 @@ Test(algorithm, sparse_blocks_are_the_same_sums) {
         {"Conv(%x, %w) {kernel_shape=[3,3], pads=[1,1,1,1]}", 4, 16, 20, 3, false},
         {"Conv(%x, %w) {kernel_shape=[3,3], strides=[2,1], pads=[0,1,1,0]}", 4, 48, 16, 3, false},
     };
-    enum { CASES = sizeof cases / sizeof *cases };
+    static const char *const targets[] = {"x86-avx512", "x86-avx2", "x86-64", "aarch64", "c99", "cortex-m4"};
+    enum { CASES = sizeof cases / sizeof *cases, TARGETS = sizeof targets / sizeof *targets };
     static float x[3 * 40 * 9 * 9];
     for (int i = 0; i < (int)(sizeof x / sizeof *x); i++) x[i] = drawn();
-    for (int k = 0; k < 4 * CASES; k++) {
+    for (int k = 0; k < TARGETS * CASES; k++) {
         const struct sparse_case *s = &cases[k % CASES];
-        const char *target = with_vectors[k / CASES], *choices, *none;
+        const char *target = targets[k / CASES], *choices, *none;
         int size = 2 + (int)(fabsf(drawn()) * 4), zero = k % 3 ? 60 + k % 40 : 95;
         int64_t dims[4] = {s->rank == 2 ? 2 * size : 1 + k % 2, s->sum, size, 9}, count, same;
         struct text consts = {0};
