@@ -1,5 +1,5 @@
-/* Sparse blocks: where a product's constant weights are zero for as many channels of the result at a time as lanes
- * have, what they would be multiplied by is not looked at:
+/* Sparse blocks: where a product's constant weights are zero for several channels of the result at a time, what they
+ * would be multiplied by is not looked at:
  *
  *     sum over k of a[m, k] * w[n, k]   becomes   sum over j of a[m, at[n / V, j]] * l[n, j]
  *
@@ -67,7 +67,7 @@ static const char *find_factors(const struct algorithm_query *q, struct lists *l
     *l = (struct lists){.w = b->data};
     if (no_plain_product(p)) return no_plain_product(p);
     if (!find_channel(p, l) || !find_sums(p, l)) return "the weights have no channels of their own";
-    return NULL;
+    return l->channels * l->places == tensor_count(l->w) ? NULL : "not all of the weights are read, each once";
 }
 
 /* ---- the lists */
