@@ -17,6 +17,9 @@ const char *foreign_file_name(const struct program *p, const struct foreign_sour
 /* ---- heads of what kernels call */
 /* Integers are all int64_t: the source's own types are told to nobody else. */
 static const char *number_type(enum dtype t) { return dtype_is_int(t) ? "int64_t" : dtype_c(t); }
+static const char *list_name(struct ctx *c, int k) { return internf(c->names, "list_%d", k); }
+/* The struct of a string has a name of its own in the source. */
+const char *foreign_element(const struct foreign_param *q) { return q->type == STR ? "void" : dtype_c(q->type); }
 static const char *param_name(const struct program *p, const struct foreign *f, int k) {
     struct names n;
     const char *name = NULL;
@@ -28,6 +31,8 @@ static const char *param_name(const struct program *p, const struct foreign *f, 
             const char *called = foreign_body(f, gpu)->function;
             names_add(&n, internn(p->c->names, called, strcspn(called, ":<")));
         }
+    for (int i = 0; i < f->n; i++)
+        if (f->params[i].list) names_add(&n, list_name(p->c, i));
     for (int i = 0; i <= k; i++) name = names_add(&n, f->params[i].name);
     return name;
 }
@@ -37,7 +42,7 @@ static void put_params(struct text *out, const struct program *p, const struct f
         if (q->use == FOREIGN_ABSENT) continue;
         const char *comma = n++ ? ", " : "", *name = param_name(p, f, k);
         if (q->use == FOREIGN_NUMBER) text_printf(out, "%s%s %s", comma, number_type(q->type), name);
-        else text_printf(out, "%s%s%s *%s", comma, q->use == FOREIGN_READ ? "const " : "", dtype_c(q->type), name);
+        else text_printf(out, "%s%s%s *%s", comma, q->use == FOREIGN_READ ? "const " : "", foreign_element(q), name);
     }
 }
 static void put_head(struct text *out, const struct program *p, const struct foreign *f) {
@@ -74,14 +79,29 @@ static void put_argument(struct text *out, const struct foreign_param *q, const 
         text_printf(out, "(%s%s%s)%s", q->use == FOREIGN_READ ? "const " : "", type,
                     q->use == FOREIGN_NUMBER ? "" : " *", arg);
 }
-void foreign_call(struct text *out, const struct foreign *f, const struct foreign_body *body, const char *const *args) {
+/* An array of what makes one argument. */
+static void put_list(struct ctx *c, struct text *out, const struct foreign *f, int k, const char *const *args) {
+    const struct foreign_param *q = &f->params[k];
+    text_printf(out, "%s%s %s%s[] = {", q->use == FOREIGN_READ || q->use == FOREIGN_NUMBER ? "const " : "",
+                q->c ? q->c : dtype_c(q->type), q->use == FOREIGN_NUMBER ? "" : "*", list_name(c, k));
+    for (int i = 0; i < q->list; i++) {
+        text_add(out, i ? ", " : "");
+        put_argument(out, &f->params[k + i], args[k + i], false);
+    }
+    text_add(out, "};\n    ");
+}
+void foreign_call(struct ctx *c, struct text *out, const struct foreign *f, const struct foreign_body *body,
+                  const char *const *args) {
     int n = f->by_cell ? f->n - 2 : f->n;
+    for (int k = 0; k < n; k++)
+        if (f->params[k].list) put_list(c, out, f, k, args);
     if (f->by_cell)
         text_printf(out, "for (int64_t i = 0; i < %s; i++)\n        %s[i] = %s(", args[n + 1], args[n], body->function);
     else text_printf(out, "%s(", body->function);
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k += f->params[k].list ? f->params[k].list : 1) {
         if (k) text_add(out, ", ");
-        put_argument(out, &f->params[k], args[k], f->by_cell);
+        if (f->params[k].list) text_add(out, list_name(c, k));
+        else put_argument(out, &f->params[k], args[k], f->by_cell);
     }
     text_add(out, ");\n");
 }
@@ -102,7 +122,7 @@ static void put_wrapper(struct text *out, const struct program *p, const struct 
     put_head(out, p, f);
     text_add(out, " {\n    ");
     if (p->device) put_launch(out, f, args);
-    else foreign_call(out, f, &f->cpu, args);
+    else foreign_call(p->c, out, f, &f->cpu, args);
     text_add(out, "}\n");
 }
 static int lines_in(const char *s, size_t n) {

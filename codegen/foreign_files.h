@@ -5,9 +5,13 @@
 
 struct foreign;
 struct foreign_body;
+struct foreign_param;
 struct foreign_source;
-/* A statement that calls it on these texts: names of pointers, and of numbers or values of them. */
-void foreign_call(struct text *out, const struct foreign *f, const struct foreign_body *body, const char *const *args);
+/* Statements that call it on these texts: names of pointers, and of numbers or values of them. */
+void foreign_call(struct ctx *c, struct text *out, const struct foreign *f, const struct foreign_body *body,
+                  const char *const *args);
+/* The type of a parameter's elements where the source is not seen. */
+const char *foreign_element(const struct foreign_param *q);
 /* The source as it is, with the lines of its own file; what follows is in lines of the file `into`. */
 void foreign_text(struct text *out, const struct foreign_source *s, const char *into);
 /* Has each of them a body that the program's target runs? false: a diagnostic, E_TARGET. */

@@ -20,14 +20,14 @@ static void put_source(struct ctx *c, struct text *out, const struct foreign *f)
     for (int k = 0; k < f->n; k++) {
         const struct foreign_param *p = &f->params[k];
         bool number = p->use == FOREIGN_NUMBER;
-        const char *type = format(c, "%s%s", p->use == FOREIGN_WRITTEN ? "" : "const ", dtype_c(p->type));
+        const char *type = format(c, "%s%s", p->use == FOREIGN_WRITTEN ? "" : "const ", foreign_element(p));
         args[k] = format(c, "gcc2nn_%d", k);
         if (p->use == FOREIGN_ABSENT) continue;
         text_printf(out, number ? "    %s %s = *(%s *)a[%d];\n" : "    %s *%s = (%s *)a[%d];\n", type, args[k], type,
                     k);
     }
     text_add(out, "    ");
-    foreign_call(out, f, &f->cpu, args);
+    foreign_call(c, out, f, &f->cpu, args);
     text_add(out, "}\n");
 }
 static bool compile_library(struct ctx *c, const struct foreign *f, const char *folder, const char *library) {

@@ -18,7 +18,7 @@
     F(getCursorSpelling) F(getCursorType) F(getDiagnostic) F(getDiagnosticLocation) F(getDiagnosticSeverity) \
     F(getDiagnosticSpelling) F(getExpansionLocation) F(getFile) F(getFileName) F(getIncludedFile) F(getNullCursor) \
     F(getNumDiagnostics) F(getPointeeType) F(getRangeEnd) F(getRangeStart) F(getSpellingLocation) \
-    F(getTranslationUnitCursor) F(getTypeSpelling) F(isConstQualifiedType) F(isCursorDefinition) F(isExpression) \
+    F(getTranslationUnitCursor) F(getTypeDeclaration) F(getTypeSpelling) F(isConstQualifiedType) F(isCursorDefinition) F(isExpression) \
     F(parseTranslationUnit2) F(visitChildren)
 // clang-format on
 struct clang_library {

@@ -3,6 +3,7 @@
  *   @op my.domain:Sparse           the operator, where --op does not say it
  *   @param x [rows..., d] text     the dims of a pointer's tensor; before them what 16 bits are, f16[d] or bf16[d];
  * behind them `optional`
+ *   @param xs [count][n, d[]]      a list of tensors, whose number is count, whose d differ
  *   @attr alpha = 0.5 text         a number that is an attribute of the node; a text, = "words"
  *   @attr axes [n] optional text   a list, whose length is n
  *   @each rows                     the function is called for each index of that dim
@@ -18,6 +19,7 @@ struct reader {
     const char *text, *p, *end; /* the comment; where we are; the end of the line */
     const char *line_begin;
     struct source_place at; /* of line_begin */
+    const struct comment *out;
     bool failed;
     int depth;
 };
@@ -60,6 +62,14 @@ static struct formula *formula_new(struct reader *r, enum formula_kind kind, enu
     if (f->length > FORMULA_LENGTH) fail_here(r, "a formula that is too long");
     return f;
 }
+/* sum(d), of what differs from one tensor to the next, is a name like any other. */
+static bool is_sum(const struct reader *r, const char *name, const struct formula *const *args, int n) {
+    bool found = false;
+    for (int k = 0; !strcmp(name, "sum") && n == 1 && k < r->out->nparams; k++)
+        for (int d = 0; d < r->out->params[k].ndims; d++)
+            found |= r->out->params[k].dims[d].varies && r->out->params[k].dims[d].name == args[0]->name;
+    return found;
+}
 static const struct formula *call(struct reader *r, const char *name, struct source_place at) {
     const struct formula *args[8];
     int n = 0;
@@ -70,6 +80,11 @@ static const struct formula *call(struct reader *r, const char *name, struct sou
     }
     bool min = !strcmp(name, "min"), max = !strcmp(name, "max");
     if ((min || max) && n == 2) return formula_new(r, FORMULA_XOP, min ? X_MIN : X_MAX, args[0], args[1]);
+    if (is_sum(r, name, args, n)) {
+        struct formula *f = formula_new(r, FORMULA_NAME, X_POISON, NULL, NULL);
+        f->name = internf(r->s->c->names, "sum(%s)", args[0]->name);
+        return f;
+    }
     const struct formula *f = r->s->function(r->s, name, args, n, at);
     r->failed |= !f;
     return f;
@@ -131,11 +146,9 @@ static bool read_dim(struct reader *r, struct foreign_dim *d) {
     const struct formula *f = sum(r);
     if (!f) return false;
     *d = f->kind == FORMULA_NAME ? (struct foreign_dim){.name = f->name} : (struct foreign_dim){.value = f};
-    if (accept(r, "...")) {
-        if (!d->name) return fail_here(r, "`...` stands behind a name");
-        d->many = true;
-    }
-    return true;
+    if (accept(r, "...")) d->many = true;
+    else if (accept(r, "[]")) d->varies = true;
+    return d->name || !(d->many || d->varies) ? true : fail_here(r, "`...` and `[]` stand behind a name");
 }
 
 /* ---- tags */
@@ -151,6 +164,16 @@ static enum dtype half_type(struct reader *r) {
     enum dtype t = !found ? NONE : !strcmp(found, "f16") ? F16 : !strcmp(found, "bf16") ? BF16 : NONE;
     if (t == NONE || r->p == r->end || *r->p != '[') return r->p = from, NONE;
     return t;
+}
+/* Behind the `[`. */
+static bool read_dims(struct reader *r, struct comment_param *p) {
+    while (!accept(r, "]")) {
+        if (p->ndims == FOREIGN_DIMS) return fail_here(r, "too many dims");
+        if (p->ndims && !accept(r, ",")) return fail_here(r, "`,` or `]` expected");
+        if (!read_dim(r, &p->dims[p->ndims])) return false;
+        p->ndims++;
+    }
+    return true;
 }
 static bool tag_param(struct reader *r, struct comment *out) {
     enum { MOST = sizeof out->params / sizeof *out->params };
@@ -168,10 +191,12 @@ static bool tag_param(struct reader *r, struct comment *out) {
     p->type = half_type(r);
     if (!accept(r, "[")) return p->optional = accept_word(r, "optional"), true;
     p->shaped = true;
-    while (!accept(r, "]")) {
-        if (p->ndims == FOREIGN_DIMS) return fail_here(r, "too many dims");
-        if (p->ndims && !accept(r, ",")) return fail_here(r, "`,` or `]` expected");
-        if (!read_dim(r, &p->dims[p->ndims++])) return false;
+    if (!read_dims(r, p)) return false;
+    if (r->p < r->end && *r->p == '[') { /* a list: the first ones say how many there are */
+        if (p->ndims != 1 || !p->dims[0].name || p->dims[0].many || p->dims[0].varies)
+            return fail_at(r, at, "a list of tensors has one number of them: `[count][n, d]`");
+        p->tensors = p->dims[0].name, p->ndims = 0, r->p++;
+        if (!read_dims(r, p)) return false;
     }
     p->optional = accept_word(r, "optional");
     return true;
@@ -250,7 +275,7 @@ static bool tag(struct reader *r, const char *name, struct comment *out) {
     return tag_sizes(r, out->grid + (grid ? 0 : 3));
 }
 bool comment_read(struct source *s, const char *text, struct source_place at, struct comment *out) {
-    struct reader r = {.s = s, .text = text, .at = at};
+    struct reader r = {.s = s, .text = text, .at = at, .out = out};
     *out = (struct comment){0};
     for (const char *p = text; *p && !r.failed;) {
         size_t n = strcspn(p, "\n");

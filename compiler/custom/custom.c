@@ -132,7 +132,8 @@ static bool same_dims(const struct foreign_op_param *a, const struct foreign_op_
     bool same = a->shaped == b->shaped && a->ndims == b->ndims;
     for (int k = 0; k < a->ndims && same; k++) {
         const struct foreign_dim *x = &a->dims[k], *y = &b->dims[k];
-        same = x->many == y->many && !x->name == !y->name && (!x->name || !strcmp(x->name, y->name));
+        same = x->many == y->many && x->varies == y->varies && !x->name == !y->name &&
+               (!x->name || !strcmp(x->name, y->name));
     }
     return same;
 }
@@ -141,7 +142,7 @@ static bool same_params(const struct foreign_op *a, const struct foreign_op *b) 
     for (int k = 0; k < a->n; k++) {
         const struct foreign_op_param *x = &a->params[k], *y = &b->params[k];
         if (strcmp(x->name, y->name) != 0 || x->use != y->use || x->type != y->type || x->of != y->of ||
-            x->attribute != y->attribute || x->optional != y->optional || !same_dims(x, y))
+            x->attribute != y->attribute || x->list != y->list || x->optional != y->optional || !same_dims(x, y))
             return false;
     }
     return true;

@@ -156,6 +156,30 @@ static int template_number(const struct reading *q, const char *type) {
         if (!strcmp(q->types.v[k], type)) return k;
     return -1;
 }
+/* What the generated code has as a string: bytes, and how many, so that none of them ends it. */
+struct string_fields {
+    int n, right;
+};
+static enum CXChildVisitResult note_field(CXCursor c, CXCursor parent, CXClientData env) {
+    struct string_fields *q = env;
+    (void)parent;
+    if (libclang.getCursorKind(c) != CXCursor_FieldDecl) return CXChildVisit_Continue;
+    CXType t = libclang.getCursorType(c), to = libclang.getPointeeType(libclang.getCanonicalType(t));
+    CXString said = libclang.getTypeSpelling(t);
+    enum CXTypeKind kind = to.kind;
+    bool text = (kind == CXType_Char_S || kind == CXType_Char_U) && libclang.isConstQualifiedType(to);
+    q->right += q->n == 0 ? text : !strcmp(libclang.getCString(said), "size_t");
+    q->n++;
+    libclang.disposeString(said);
+    return CXChildVisit_Continue;
+}
+static bool is_string(CXType t) {
+    struct string_fields fields = {0, 0};
+    t = libclang.getCanonicalType(t);
+    if (t.kind != CXType_Record) return false;
+    libclang.visitChildren(libclang.getTypeDeclaration(t), note_field, &fields);
+    return fields.n == 2 && fields.right == 2;
+}
 /* The type of an element or of a number: known, or one of the template's. */
 static bool element_type(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
     const char *spelled = without_const(q->s, t);
@@ -163,8 +187,15 @@ static bool element_type(struct reading *q, CXCursor c, CXType t, struct foreign
     p->type = p->of >= 0 ? NONE : clang_dtype(t);
     p->c = p->of >= 0 ? NULL : spelled;
     if (p->of >= 0) return true;
-    if (p->type == NONE)
-        return refuse_param(q, c, p->name, "an operator takes pointers to numbers, and numbers"), false;
+    if (p->type == NONE && p->use != FOREIGN_NUMBER && is_string(t)) p->type = STR;
+    if (p->type == NONE) {
+        refuse_param(q, c, p->name, "an operator takes pointers to numbers, and numbers");
+        if (libclang.getCanonicalType(t).kind == CXType_Record)
+            diag_help(&q->s->c->diags, "a string is a struct of `const char *p` and `size_t n`, and nothing else");
+        return false;
+    }
+    if (p->type == STR && q->s->file->language == FOREIGN_CUDA)
+        return refuse_param(q, c, p->name, "strings lie in the memory of the host, where a GPU reads nothing"), false;
     if (p->use != FOREIGN_NUMBER && (t.kind == CXType_Long || t.kind == CXType_ULong))
         return refuse_param(q, c, p->name, "its elements have another size on other machines; write int64_t"), false;
     return true;
@@ -222,33 +253,6 @@ static bool is_pointer(CXType t) {
     t = libclang.getCanonicalType(t);
     return t.kind == CXType_Pointer || t.kind == CXType_ConstantArray || t.kind == CXType_IncompleteArray;
 }
-static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
-    CXType to = pointee(t);
-    p->use = libclang.isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
-    if (libclang.getCanonicalType(to).kind == CXType_Pointer) {
-        refuse_param(q, c, p->name, "tensors and lists of strings are not for operators in C");
-        diag_help(&q->s->c->diags, "numbers of words, looked up outside of it (LabelEncoder), are");
-        return;
-    }
-    if (!element_type(q, c, to, p)) return;
-    const struct comment_attr *a = attr_said(q, p->name);
-    if (a) {
-        read_list(q, c, to, a, p);
-        return;
-    }
-    const struct comment_param *said = param_said(q, p->name);
-    if (said && said->type != NONE) read_half(q, c, said->type, p);
-    p->optional = said && said->optional;
-    if (said && said->shaped) {
-        p->shaped = true;
-        p->ndims = said->ndims;
-        memcpy(p->dims, said->dims, sizeof p->dims);
-    } else if (p->use == FOREIGN_WRITTEN) {
-        refuse_param(q, c, p->name, "it is written, as what it points to is not const, but no shape is said");
-        diag_help(&q->s->c->diags, "say it in the comment above the function: `@param %s [n, d]`; or make it const",
-                  p->name);
-    }
-}
 struct param_search {
     struct source *s;
     const char *name;
@@ -260,6 +264,7 @@ static enum CXChildVisitResult find_param(CXCursor c, CXCursor parent, CXClientD
     if (libclang.getCursorKind(c) != CXCursor_ParmDecl || source_string(q->s, libclang.getCursorSpelling(c)) != q->name)
         return CXChildVisit_Continue;
     CXType t = libclang.getCursorType(c);
+    if (is_pointer(t) && is_pointer(pointee(t))) t = pointee(t);
     q->input = is_pointer(t) && libclang.isConstQualifiedType(pointee(t));
     return CXChildVisit_Break;
 }
@@ -268,15 +273,95 @@ static bool is_input(const struct reading *q, const char *name) {
     libclang.visitChildren(q->fn, find_param, &p);
     return p.input;
 }
-/* A dim of an input gives the name its value, or it is an attribute that counts. */
+/* Does it differ from one tensor of a list to the next? */
+static bool is_list_size(const struct reading *q, const char *name) {
+    for (int k = 0; k < q->said.nparams; k++)
+        for (int d = 0; d < q->said.params[k].ndims && is_input(q, q->said.params[k].name); d++)
+            if (q->said.params[k].dims[d].varies && q->said.params[k].dims[d].name == name) return true;
+    return false;
+}
+/* A dim of an input gives the name its value, or it is an attribute that counts, or the length of a list. */
 static bool is_size(void *env, const char *name) {
     const struct reading *q = env;
     for (int k = 0; k < q->said.nattrs; k++)
         if (q->said.attrs[k].name == name || q->said.attrs[k].count == name) return true;
-    for (int k = 0; k < q->said.nparams; k++)
-        for (int d = 0; d < q->said.params[k].ndims && is_input(q, q->said.params[k].name); d++)
-            if (q->said.params[k].dims[d].name == name) return true;
+    for (int k = 0; k < q->said.nparams; k++) {
+        const struct comment_param *p = &q->said.params[k];
+        if (p->tensors == name) return true;
+        for (int d = 0; d < p->ndims && is_input(q, p->name); d++) {
+            const char *stands = p->dims[d].name;
+            if (p->dims[d].varies) stands = internf(q->s->c->names, "sum(%s)", stands);
+            if (stands == name) return true;
+        }
+    }
     return false;
+}
+/* Pointers to tensors, of which the comment says how many. */
+static bool read_list_of_tensors(struct reading *q, CXCursor c, enum CXTypeKind of, const struct comment_param *said,
+                                 struct foreign_op_param *p) {
+    struct diags *d = &q->s->c->diags;
+    p->list = true;
+    p->tensors = said ? said->tensors : NULL;
+    if (attr_said(q, p->name) || of == CXType_Char_S || of == CXType_Char_U) {
+        refuse_param(q, c, p->name, "strings of a model may have a 0 in them, so they are no strings of C");
+        diag_help(d,
+                  "as a tensor they are `const struct word *%s`, with `struct word { const char *p; size_t n; };`; "
+                  "lists of texts as attributes are not there",
+                  p->name);
+    } else if (q->s->file->language == FOREIGN_CUDA) {
+        refuse_param(q, c, p->name, "a list of pointers lies in the memory of the host, where a GPU reads nothing");
+        diag_help(d, "give the operator's body in C, or as many parameters as there are tensors");
+    } else if (!p->tensors) {
+        refuse_param(q, c, p->name, "it is a list of tensors, but how many they are is not said");
+        diag_help(d, "say it in the comment above the function: `@param %s [count][n, d]`", p->name);
+    } else if (said->optional) {
+        refuse_param(q, c, p->name, "a list of tensors has at least one: it is not optional");
+    } else return true;
+    return false;
+}
+/* The numbers of a dim that differs from one tensor of a list to the next. */
+static void read_sizes(struct reading *q, CXCursor c, CXType to, struct foreign_op_param *p) {
+    bool read = p->use == FOREIGN_READ;
+    p->use = FOREIGN_NUMBER, p->list = true;
+    if (!element_type(q, c, to, p) || (read && p->type == I64)) return;
+    refuse_param(q, c, p->name, "the sizes that differ from one tensor to the next are `const int64_t *`");
+}
+static void read_pointer(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
+    CXType to = pointee(t);
+    const struct comment_attr *a = attr_said(q, p->name);
+    const struct comment_param *said = param_said(q, p->name);
+    if (is_pointer(to)) {
+        to = pointee(to);
+        if (!read_list_of_tensors(q, c, libclang.getCanonicalType(to).kind, said, p)) return;
+    }
+    p->use = libclang.isConstQualifiedType(to) ? FOREIGN_READ : FOREIGN_WRITTEN;
+    if (!p->list && is_list_size(q, p->name)) {
+        read_sizes(q, c, to, p);
+        return;
+    }
+    if (!element_type(q, c, to, p)) return;
+    if (a) {
+        read_list(q, c, to, a, p);
+        return;
+    }
+    if (said && said->type != NONE) read_half(q, c, said->type, p);
+    p->optional = said && said->optional;
+    if (said && said->shaped) {
+        p->shaped = true;
+        p->ndims = said->ndims;
+        memcpy(p->dims, said->dims, sizeof p->dims);
+    } else if (p->use == FOREIGN_WRITTEN) {
+        refuse_param(q, c, p->name, "it is written, as what it points to is not const, but no shape is said");
+        diag_help(&q->s->c->diags, "say it in the comment above the function: `@param %s [n, d]`; or make it const",
+                  p->name);
+    }
+    if (p->list || !said) return;
+    bool varies = said->tensors;
+    for (int d = 0; d < p->ndims; d++) varies |= p->dims[d].varies;
+    if (!varies) return;
+    refuse_param(q, c, p->name, "its comment says a list of tensors");
+    diag_help(&q->s->c->diags, "a list is `const float *const *%s`, or `float *const *%s` where it is written", p->name,
+              p->name);
 }
 static void read_number(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p, bool scalar) {
     p->use = FOREIGN_NUMBER;
@@ -379,6 +464,21 @@ static void check_uses(struct reading *q) {
         q->ok = false;
     }
 }
+/* Nothing but its end says how long a list is. */
+static void check_lists(struct reading *q) {
+    const struct foreign_op_param *last[FOREIGN_NUMBER] = {NULL};
+    for (int k = 0; k < q->op->n && q->ok; k++) {
+        const struct foreign_op_param *p = &q->op->params[k];
+        if (p->use == FOREIGN_NUMBER || p->attribute) continue;
+        if (last[p->use]) {
+            source_error(q->s, name_place(q->s, q->fn), "%s %s of %s stands behind the list %s",
+                         p->use == FOREIGN_READ ? "input" : "result", p->name, q->name, last[p->use]->name);
+            diag_help(&q->s->c->diags, "a list of any number of tensors comes last, and there is one");
+            q->ok = false;
+        }
+        if (p->list) last[p->use] = p;
+    }
+}
 /* Sizes of results, of the grid, and formulas among the dims of inputs: of names that have a value. */
 static void check_sizes(struct reading *q) {
     const char *missing = NULL;
@@ -389,7 +489,8 @@ static void check_sizes(struct reading *q) {
         at = p->at;
         for (int d = 0; d < p->ndims && !missing; d++) {
             if (p->dims[d].value) missing = formula_unnamed(p->dims[d].value, is_size, q);
-            else if (!is_size(q, p->dims[d].name)) missing = p->dims[d].name;
+            else if (!(p->dims[d].varies ? is_list_size(q, p->dims[d].name) : is_size(q, p->dims[d].name)))
+                missing = p->dims[d].name;
         }
     }
     if (!missing) return;
@@ -401,7 +502,7 @@ static void check_each(struct reading *q) {
     if (!q->said.each) return;
     for (int k = 0; k < q->op->n; k++) {
         const struct foreign_op_param *p = &q->op->params[k];
-        bool first = p->ndims && p->dims[0].name == q->said.each;
+        bool first = p->ndims && p->dims[0].name == q->said.each && !p->dims[0].varies;
         if (p->use == FOREIGN_WRITTEN && !first) {
             source_error(q->s, q->said.each_at, "result %s has not %s as its first dim, so calls would meet in it",
                          p->name, q->said.each);
@@ -428,7 +529,7 @@ static struct op *row_of(struct reading *q, const char *op) {
     for (int k = 0; k < q->op->n; k++) {
         const struct foreign_op_param *p = &q->op->params[k];
         uint64_t types = p->type == NONE ? TS_NUM & ~(TSET(F16) | TSET(BF16)) : TSET(p->type);
-        struct op_slot slot = {p->name, types, p->optional ? OPTIONAL : 0};
+        struct op_slot slot = {p->name, types, p->list ? VARIADIC : p->optional ? OPTIONAL : 0};
         const struct comment_attr *a = attr_said(q, p->name);
         if (p->use == FOREIGN_WRITTEN) outs[nouts++] = slot;
         else if (foreign_is_input(p) || (q->op->result != NONE && !a)) ins[nins++] = slot;
@@ -524,7 +625,7 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
         return false;
     }
     libclang.visitChildren(fn, visit_param, q);
-    if (q->ok) check_names(q), check_sizes(q), check_uses(q), check_each(q);
+    if (q->ok) check_names(q), check_sizes(q), check_uses(q), check_lists(q), check_each(q);
     if (!q->ok) return false;
     q->op->params = arena_copy(&s->c->arena, q->params, sizeof q->params);
     q->op->ntypes = q->types.n, q->op->types = q->types.v;

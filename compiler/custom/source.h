@@ -49,7 +49,8 @@ struct comment {
     struct comment_param {
         const char *name;
         struct source_place at;
-        enum dtype type; /* F16, BF16: what its 16 bits are; NONE: the C says it */
+        enum dtype type;     /* F16, BF16: what its 16 bits are; NONE: the C says it */
+        const char *tensors; /* of a list of tensors: what their number is called */
         bool shaped, optional;
         int ndims;
         struct foreign_dim dims[FOREIGN_DIMS];

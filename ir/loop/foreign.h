@@ -6,13 +6,16 @@
 #include "ir/loop/loop.h"
 #include <stddef.h>
 
-/* ABSENT: of an instance, a pointer that is NULL: an optional input or result that the node does not have. */
+/* ABSENT: of an instance, a pointer that is NULL: an optional input or result that the node does not have. Strings are
+ * structs of a pointer and a length, which the source defines; elsewhere they are nn_str. */
 enum foreign_use { FOREIGN_READ, FOREIGN_WRITTEN, FOREIGN_NUMBER, FOREIGN_ABSENT };
 struct foreign_param {
     const char *name;
     enum foreign_use use;
     enum dtype type; /* of an element; of a number: its type, an integer or a float */
     const char *c;   /* the same as the source spells it, "unsigned long"; NULL: as that type is called */
+    int list;        /* so many from here on are one argument, an array of them; 0: it is one by itself, or of a list
+                        that began before */
 };
 enum foreign_language { FOREIGN_C, FOREIGN_CPP, FOREIGN_CUDA, FOREIGN_LANGUAGES };
 /* A file of the user's, as it was read. */

@@ -362,7 +362,7 @@ static bool parse_foreign_operand(struct parser *p, struct stmt *s, enum param_d
     return true;
 }
 static struct stmt *parse_foreign(struct parser *p) {
-    enum { MOST = 64 };
+    enum { MOST = 256 };
     struct arena *a = &p->c->arena;
     struct stmt *s = s_new(p->c, S_FOREIGN);
     enum param_dir dirs[MOST];

@@ -10,10 +10,17 @@ struct size {
     X dims;
     bool many;
 };
-enum { SIZES_MAX = 64 };
-struct sizes_said {
+enum { SIZES_MAX = 64, FOREIGN_OPERANDS = 256 };
+/* What differs from one tensor of a list to the next: a number for each. */
+struct size_list {
+    const char *name;
     int n;
+    E v[FOREIGN_OPERANDS];
+};
+struct sizes_said {
+    int n, nlists;
     struct size v[SIZES_MAX];
+    struct size_list *lists[FOREIGN_DIMS];
 };
 static const struct size *size_named(const struct sizes_said *q, const char *name) {
     for (int k = 0; k < q->n; k++)
@@ -28,6 +35,18 @@ static bool name_size(struct sizes_said *q, const char *name, X dims, bool many)
     if (fail_if(q->n == SIZES_MAX, E_LIMIT, "more than %d sizes", SIZES_MAX)) return false;
     q->v[q->n++] = (struct size){name, dims, many};
     return true;
+}
+static struct size_list *list_named(const struct sizes_said *q, const char *name) {
+    for (int k = 0; k < q->nlists; k++)
+        if (!strcmp(q->lists[k]->name, name)) return q->lists[k];
+    return NULL;
+}
+static struct size_list *list_of(struct sizes_said *q, const char *name) {
+    struct size_list *l = list_named(q, name);
+    if (l || fail_if(q->nlists == FOREIGN_DIMS, E_LIMIT, "more than %d lists of sizes", FOREIGN_DIMS)) return l;
+    l = q->lists[q->nlists++] = NEW(&up_ctx(def_node())->arena, struct size_list);
+    l->name = name;
+    return l;
 }
 static int dims_of(const struct sizes_said *q, const struct foreign_dim *d, int rest) {
     const struct size *s = d->name ? size_named(q, d->name) : NULL;
@@ -45,7 +64,7 @@ static E checked_value(const struct sizes_said *q, const struct formula *f) {
     return formula_value(f, size_value, (void *)q);
 }
 /* The dims of an operand against what its comment says: names without a value get one, all else must be equal. */
-static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, T t) {
+static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, int tensor, T t) {
     int said = 0, at = 0;
     if (!p->shaped) return true;
     bool open = false;
@@ -64,6 +83,14 @@ static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, T 
         int n = dims_of(q, d, rest);
         X part = sub_list(shape(t), at, n);
         at += n;
+        struct size_list *list = d->varies ? list_of(q, d->name) : NULL;
+        if (d->varies && !list) return false;
+        if (list && tensor == list->n) list->v[list->n++] = part.v[0];
+        if (list) {
+            require(eq(part.v[0], list->v[tensor]), "dim %d of input %s is not what its operator says", at - 1,
+                    p->name);
+            continue;
+        }
         if (d->name && !known) {
             if (!name_size(q, d->name, part, d->many)) return false;
             continue;
@@ -75,9 +102,16 @@ static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, T 
     }
     return true;
 }
-static bool result_dims(const struct sizes_said *q, const struct foreign_op_param *p, X *dims) {
+static bool result_dims(const struct sizes_said *q, const struct foreign_op_param *p, int tensor, X *dims) {
     *dims = list0();
     for (int k = 0; k < p->ndims; k++) {
+        const struct size_list *list = p->dims[k].varies ? list_named(q, p->dims[k].name) : NULL;
+        if (p->dims[k].varies &&
+            fail_if(!list || tensor >= list->n, E_SHAPE, "%s is %d sizes, but there are more results %s",
+                    p->dims[k].name, list ? list->n : 0, p->name))
+            return false;
+        if (list) *dims = push(*dims, list->v[tensor]);
+        if (list) continue;
         const struct size *s = p->dims[k].name ? size_named(q, p->dims[k].name) : NULL;
         if (p->dims[k].name &&
             fail_if(!s, E_SHAPE, "size %s of result %s is that of no input", p->dims[k].name, p->name))
@@ -91,22 +125,58 @@ static bool result_dims(const struct sizes_said *q, const struct foreign_op_para
     return true;
 }
 
-/* ---- the instance for the node's types */
-enum { FOREIGN_PARAMS = 64 };
+/* ---- the instance for the node's types, and for how many tensors it has */
+/* What the function is given: a parameter, or one element of one that is a list. */
+struct argument {
+    const struct foreign_op_param *p;
+    int part, parts;            /* of a list; parts is 0: of none */
+    bool absent;                /* NULL */
+    const struct tensor *cells; /* of an attribute that is read */
+};
 struct instance {
     enum dtype types[FOREIGN_TYPES]; /* of the template's parameters */
-    bool absent[FOREIGN_PARAMS];     /* parameters that are NULL */
+    int n;
+    struct argument args[FOREIGN_OPERANDS];
 };
 static enum dtype type_of(const struct foreign_op_param *p, const struct instance *q) {
     return p->type != NONE ? p->type : q->types[p->of];
 }
-static bool find_types(const struct foreign_op *op, struct instance *q) {
-    for (int k = 0, input = 0; k < op->n; k++) {
+/* Numbers are as many as the tensors whose dim they are, inputs before results. */
+static const struct foreign_op_param *tensors_of(const struct foreign_op *op, const struct foreign_op_param *p) {
+    for (int use = FOREIGN_READ; use <= FOREIGN_WRITTEN; use++)
+        for (int k = 0; k < op->n && p->use == FOREIGN_NUMBER; k++)
+            for (int d = 0; (int)op->params[k].use == use && d < op->params[k].ndims; d++)
+                if (op->params[k].dims[d].varies && !strcmp(op->params[k].dims[d].name, p->name)) return &op->params[k];
+    return p;
+}
+static int parts_of(const struct foreign_op *op, const struct foreign_op_param *p) {
+    p = tensors_of(op, p);
+    bool written = p->use == FOREIGN_WRITTEN;
+    int n = written ? n_out() : n_in();
+    for (int k = 0; k < op->n; k++)
+        n -= !op->params[k].list && (written ? op->params[k].use == FOREIGN_WRITTEN : foreign_is_input(&op->params[k]));
+    return n;
+}
+static bool find_arguments(const struct foreign_op *op, struct instance *q) {
+    for (int k = 0; k < op->n; k++) {
         const struct foreign_op_param *p = &op->params[k];
+        int parts = p->list ? parts_of(op, p) : 0;
+        if (p->list && fail_if(parts < 1, E_ARITY, "%s is a list of tensors, but there is none", p->name)) return false;
+        if (fail_if(q->n + (parts ? parts : 1) >= FOREIGN_OPERANDS, E_LIMIT, "more than %d operands",
+                    FOREIGN_OPERANDS - 1))
+            return false;
+        for (int i = 0; i < (parts ? parts : 1); i++)
+            q->args[q->n++] = (struct argument){.p = p, .part = i, .parts = parts};
+    }
+    return true;
+}
+static bool find_types(const struct foreign_op *op, struct instance *q) {
+    for (int k = 0, input = 0; k < q->n; k++) {
+        const struct foreign_op_param *p = q->args[k].p;
         if (!foreign_is_input(p)) continue;
         T t = in(input++);
-        q->absent[k] = !t && p->optional;
-        if (q->absent[k]) continue;
+        q->args[k].absent = !t && p->optional;
+        if (q->args[k].absent) continue;
         if (!t) return false;
         if (p->type == NONE && q->types[p->of] == NONE) q->types[p->of] = dtype(t);
         if (fail_if(dtype(t) != type_of(p, q), E_TYPE, "input %s is %s, its operator takes %s", p->name,
@@ -125,24 +195,39 @@ static struct foreign_body instance_body(const struct foreign_op *op, const stru
     if (!b->source || !op->ntypes || b->source->language == FOREIGN_C) return *b;
     return (struct foreign_body){b->source, format(up_ctx(def_node()), "%s<%s>", b->function, words)};
 }
-/* One for each set of types, and of pointers that are NULL, so that equal calls name equal functions. */
-static struct foreign *instance_of(const struct foreign_op *op, const struct instance *q) {
+/* One for each set of types, of lengths of lists and of pointers that are NULL, so that equal calls name equal
+ * functions. */
+static const char *instance_name(const struct foreign_op *op, const struct instance *q) {
     struct ctx *c = up_ctx(def_node());
     const char *name = op->word;
     for (int k = 0; k < op->ntypes; k++) name = internf(c->names, "%s_%s", name, dtype_name(q->types[k]));
-    for (int k = 0; k < op->n; k++)
-        if (q->absent[k]) name = internf(c->names, "%s_without_%s", name, op->params[k].name);
-    name = intern(c->names, name);
+    for (int k = 0; k < q->n; k++) {
+        const struct argument *a = &q->args[k];
+        if (a->parts && !a->part && a->p->use != FOREIGN_NUMBER) name = internf(c->names, "%s_of_%d", name, a->parts);
+        if (a->absent && a->parts) name = internf(c->names, "%s_without_%s_%d", name, a->p->name, a->part);
+        else if (a->absent) name = internf(c->names, "%s_without_%s", name, a->p->name);
+    }
+    return intern(c->names, name);
+}
+static struct foreign_param instance_param(const struct instance *q, const struct argument *a) {
+    struct ctx *c = up_ctx(def_node());
+    return (struct foreign_param){.name = a->parts ? internf(c->names, "%s_%d", a->p->name, a->part) : a->p->name,
+                                  .use = a->absent ? FOREIGN_ABSENT : a->p->use,
+                                  .type = type_of(a->p, q),
+                                  .c = a->p->c,
+                                  .list = a->part ? 0 : a->parts};
+}
+static struct foreign *instance_of(const struct foreign_op *op, const struct instance *q) {
+    struct ctx *c = up_ctx(def_node());
+    const char *name = instance_name(op, q);
     struct foreign *f = map_get(&c->foreigns, PKEY(name));
     if (f) return f;
     f = NEW(&c->arena, struct foreign);
-    struct foreign_param *params = NEWN(&c->arena, struct foreign_param, op->n + 1);
-    for (int k = 0; k < op->n; k++)
-        params[k] = (struct foreign_param){op->params[k].name, q->absent[k] ? FOREIGN_ABSENT : op->params[k].use,
-                                           type_of(&op->params[k], q), op->params[k].c};
+    struct foreign_param *params = NEWN(&c->arena, struct foreign_param, q->n + 1);
+    for (int k = 0; k < q->n; k++) params[k] = instance_param(q, &q->args[k]);
     *f = (struct foreign){.op = op->op,
                           .name = name,
-                          .n = op->n,
+                          .n = q->n,
                           .params = params,
                           .cpu = instance_body(op, &op->cpu, q),
                           .gpu = instance_body(op, &op->gpu, q),
@@ -159,11 +244,12 @@ static int64_t int_of(const struct foreign_op_param *p, enum dtype t) {
                   p->name, (long long)v);
     return v;
 }
-static E number_value(const struct sizes_said *q, const struct foreign_op_param *p, enum dtype t) {
+static E number_value(const struct sizes_said *q, const struct argument *a, enum dtype t) {
+    const struct foreign_op_param *p = a->p;
     int64_t lo, hi;
     if (p->attribute) return dtype_is_int(t) ? idx(int_of(p, t)) : typed(t, float_attr(p->name));
     foreign_range(t, &lo, &hi);
-    E e = product(size_named(q, p->name)->dims);
+    E e = a->parts ? list_named(q, p->name)->v[a->part] : product(size_named(q, p->name)->dims);
     if (hi < INT64_MAX) require(le(e, idx(hi)), "size %s does not fit the operator's parameter", p->name);
     return e;
 }
@@ -184,20 +270,25 @@ static struct tensor *attribute_cells(const struct foreign_op_param *p) {
         else tensor_set_f(t, i, (double)floats[i]);
     return t;
 }
-/* Attributes that count, and the lengths of lists. */
-static bool take_attributes(struct sizes_said *q, const struct foreign_op *op, const struct tensor **cells) {
-    for (int k = 0; k < op->n; k++) {
-        const struct foreign_op_param *p = &op->params[k];
-        if (!p->attribute) continue;
+/* A number that is known before all inputs are looked at: it is the size of that name, or must be equal. */
+static bool name_count(struct sizes_said *q, const char *name, int64_t n, const char *what) {
+    const struct size *known = size_named(q, name);
+    if (known) require(eq(product(known->dims), idx(n)), "the lists of %s %s differ", what, name);
+    return known || name_size(q, name, list1(idx(n)), false);
+}
+/* Attributes that count, and the lengths of lists: of attributes, and of tensors. */
+static bool take_attributes(struct sizes_said *q, struct instance *types) {
+    for (int k = 0; k < types->n; k++) {
+        struct argument *a = &types->args[k];
+        const struct foreign_op_param *p = a->p;
         bool number = p->use == FOREIGN_NUMBER;
+        if (p->tensors && !a->part && !name_count(q, p->tensors, a->parts, "length")) return false;
+        if (!p->attribute) continue;
         if (number && dtype_is_int(p->type) && !name_size(q, p->name, list1(idx(int_attr(p->name))), false))
             return false;
-        if (!number) cells[k] = attribute_cells(p);
+        if (!number) a->cells = attribute_cells(p);
         if (number || !p->count) continue;
-        int64_t n = cells[k] ? cells[k]->dims[0] : 0;
-        const struct size *known = size_named(q, p->count);
-        if (known) require(eq(product(known->dims), idx(n)), "the lists of length %s differ", p->count);
-        else if (!name_size(q, p->count, list1(idx(n)), false)) return false;
+        if (!name_count(q, p->count, a->cells ? a->cells->dims[0] : 0, "length")) return false;
     }
     return true;
 }
@@ -210,48 +301,76 @@ static bool name_rest(struct sizes_said *q, const struct foreign_op_param *p) {
     }
     return true;
 }
-static bool take_inputs(struct sizes_said *q, const struct foreign_op *op, const struct instance *types) {
-    for (int k = 0, input = 0; k < op->n; k++)
-        if (foreign_is_input(&op->params[k]) && !types->absent[k]) {
-            if (!take_dims(q, &op->params[k], in(input++))) return false;
-        } else input += foreign_is_input(&op->params[k]);
-    for (int k = 0; k < op->n; k++)
-        if (foreign_is_input(&op->params[k]) && types->absent[k] && !name_rest(q, &op->params[k])) return false;
+/* `sum(d)`, of what differs from one tensor to the next. */
+static bool name_sums(struct sizes_said *q) {
+    struct ctx *c = up_ctx(def_node());
+    for (int k = 0; k < q->nlists; k++) {
+        E sum = idx(0);
+        for (int i = 0; i < q->lists[k]->n; i++) sum = add(sum, q->lists[k]->v[i]);
+        if (!name_size(q, internf(c->names, "sum(%s)", q->lists[k]->name), list1(sum), false)) return false;
+    }
+    return true;
+}
+static bool take_inputs(struct sizes_said *q, const struct instance *types) {
+    for (int k = 0, input = 0; k < types->n; k++) {
+        const struct argument *a = &types->args[k];
+        if (!foreign_is_input(a->p)) continue;
+        T t = in(input++);
+        if (!a->absent && !take_dims(q, a->p, a->part, t)) return false;
+    }
+    for (int k = 0; k < types->n; k++)
+        if (foreign_is_input(types->args[k].p) && types->args[k].absent && !name_rest(q, types->args[k].p))
+            return false;
+    return name_sums(q);
+}
+/* What goes into the call, in the order of the function's parameters. */
+struct operands {
+    struct foreign_slice ops[FOREIGN_OPERANDS];
+    E numbers[FOREIGN_OPERANDS];
+    int nops, nnumbers, ins, outs;
+};
+static bool put_argument(struct operands *to, const struct sizes_said *sizes, const struct instance *types,
+                         struct argument *a, const char *each) {
+    const struct foreign_op_param *p = a->p;
+    enum dtype t = type_of(p, types);
+    bool sliced = each && p->ndims && p->dims[0].name && !strcmp(p->dims[0].name, each);
+    X dims;
+    T tensor = NULL;
+    if (p->use == FOREIGN_NUMBER) {
+        to->numbers[to->nnumbers++] = number_value(sizes, a, t);
+        return true;
+    }
+    if (p->use == FOREIGN_READ) {
+        tensor = !p->attribute ? in(to->ins++) : a->cells ? const_table(p->name, a->cells) : NULL;
+        a->absent = !tensor;
+    } else {
+        int k = to->outs++;
+        a->absent = (p->optional || p->list) && !wants(k);
+        if (!a->absent && !result_dims(sizes, p, a->part, &dims)) return false;
+        if (!a->absent) tensor = result(k, t, dims);
+    }
+    if (!a->absent) to->ops[to->nops++] = (struct foreign_slice){tensor, sliced};
     return true;
 }
 static void call(const struct foreign_op *op) {
+    struct arena *arena = &up_ctx(def_node())->arena;
     struct sizes_said sizes = {0};
-    struct instance types = {{NONE}, {false}};
-    const struct tensor *cells[FOREIGN_PARAMS] = {0};
-    struct foreign_slice ops[FOREIGN_PARAMS];
-    E numbers[FOREIGN_PARAMS], grid[6];
-    int nops = 0, nnumbers = 0, ins = 0, outs = 0;
-    if (!find_types(op, &types) || !take_attributes(&sizes, op, cells) || !take_inputs(&sizes, op, &types)) return;
+    struct instance *types = NEW(arena, struct instance);
+    struct operands *to = NEW(arena, struct operands);
+    E grid[6];
+    if (!find_arguments(op, types) || !find_types(op, types) || !take_attributes(&sizes, types) ||
+        !take_inputs(&sizes, types))
+        return;
     X each = list0();
     const struct size *rows = op->each ? size_named(&sizes, op->each) : NULL;
     if (op->each && fail_if(!rows, E_SHAPE, "size %s, which the operator is called for, is that of no input", op->each))
         return;
     if (rows) each = axes(rows->dims);
-    for (int k = 0; k < op->n; k++) {
-        const struct foreign_op_param *p = &op->params[k];
-        enum dtype t = type_of(p, &types);
-        bool sliced = rows && p->ndims && p->dims[0].name && !strcmp(p->dims[0].name, op->each);
-        X dims;
-        if (p->use == FOREIGN_NUMBER) {
-            numbers[nnumbers++] = number_value(&sizes, p, t);
-        } else if (p->use == FOREIGN_READ) {
-            T from = !p->attribute ? in(ins++) : cells[k] ? const_table(p->name, cells[k]) : NULL;
-            types.absent[k] = !from;
-            if (from) ops[nops++] = (struct foreign_slice){from, sliced};
-        } else {
-            types.absent[k] = p->optional && !wants(outs);
-            if (!types.absent[k] && !result_dims(&sizes, p, &dims)) return;
-            if (!types.absent[k]) ops[nops++] = (struct foreign_slice){result(outs, t, dims), sliced};
-            outs++;
-        }
-    }
+    for (int k = 0; k < types->n; k++)
+        if (!put_argument(to, &sizes, types, &types->args[k], op->each)) return;
     for (int k = 0; k < 6 && op->gpu.source; k++) grid[k] = checked_value(&sizes, op->grid[k]);
-    call_foreign(instance_of(op, &types), ops, nops, numbers, nnumbers, each, op->gpu.source ? grid : NULL);
+    call_foreign(instance_of(op, types), to->ops, to->nops, to->numbers, to->nnumbers, each,
+                 op->gpu.source ? grid : NULL);
 }
 
 /* ---- a function of scalars */
@@ -297,9 +416,9 @@ static struct foreign *function_of_cells(const struct foreign_op *op) {
     struct foreign_param *params = NEWN(&c->arena, struct foreign_param, op->n + 2);
     for (int k = 0; k < op->n; k++)
         params[k] = (struct foreign_param){op->params[k].name, op->params[k].attribute ? FOREIGN_NUMBER : FOREIGN_READ,
-                                           op->params[k].type, op->params[k].c};
-    params[op->n] = (struct foreign_param){"result", FOREIGN_WRITTEN, op->result, NULL};
-    params[op->n + 1] = (struct foreign_param){"cells", FOREIGN_NUMBER, I64, NULL};
+                                           op->params[k].type, op->params[k].c, 0};
+    params[op->n] = (struct foreign_param){"result", FOREIGN_WRITTEN, op->result, NULL, 0};
+    params[op->n + 1] = (struct foreign_param){"cells", FOREIGN_NUMBER, I64, NULL, 0};
     *f = (struct foreign){.op = op->op,
                           .name = op->word,
                           .n = op->n + 2,
@@ -323,7 +442,8 @@ static void call_by_cell(const struct foreign_op *op, const T *ins, int n) {
             same ? ins[k] : stage("wide", dtype(ins[k]), at_, at(ins[k], bcast(ins[k], at_))), false};
     }
     for (int k = 0; k < op->n; k++)
-        if (op->params[k].attribute) numbers[nnumbers++] = number_value(NULL, &op->params[k], op->params[k].type);
+        if (op->params[k].attribute)
+            numbers[nnumbers++] = number_value(NULL, &(struct argument){.p = &op->params[k]}, op->params[k].type);
     numbers[nnumbers++] = product(dims);
     ops[n] = (struct foreign_slice){result(0, op->result, dims), false};
     call_foreign(function_of_cells(op), ops, n + 1, numbers, nnumbers, list0(), NULL);

@@ -8,8 +8,9 @@
 
 enum { FOREIGN_DIMS = 16, FOREIGN_TYPES = 4 };
 struct foreign_dim {
-    const char *name;            /* stands for the size from here on, where it has no value yet; NULL: a formula */
-    bool many;                   /* it stands for any number of dims, and as a number for their product */
+    const char *name; /* stands for the size from here on, where it has no value yet; NULL: a formula */
+    bool many;        /* it stands for any number of dims, and as a number for their product */
+    bool varies;      /* of a list of tensors: it is another one for each, and the name's numbers are a list */
     const struct formula *value; /* where name is NULL */
 };
 struct foreign_op_param {
@@ -18,7 +19,9 @@ struct foreign_op_param {
     enum dtype type; /* NONE: the template's parameter number `of` */
     int of;
     const char *c; /* as in struct foreign_param; of a template's parameter NULL */
-    bool shaped;   /* an operand: dims are said */
+    bool list;     /* a pointer to pointers: any number of inputs or results; of numbers: a dim of each of those */
+    const char *tensors; /* of a list of pointers: what their number is called */
+    bool shaped;         /* an operand: dims are said */
     int ndims;
     struct foreign_dim dims[FOREIGN_DIMS];
     /* One of the node's, no size and no input: a number, or what is read, a list or a text that ends with a 0. */

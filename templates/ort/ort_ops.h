@@ -12,8 +12,9 @@
 extern "C" {
 #endif
 
-enum { ORT_OP_VERSION = 16, ORT_FAIL = 1, ORT_RANK = 32, ORT_ATTRS = 32 };
+enum { ORT_OP_VERSION = 16, ORT_FAIL = 1, ORT_STRING = 8, ORT_RANK = 32, ORT_ATTRS = 32, ORT_LISTS = 16 };
 struct ort_op;
+struct ort_room;
 /* What may fail returns NULL, or a status, which is the caller's. */
 struct ort_api {
     void *(*status)(int code, const char *text);
@@ -23,7 +24,10 @@ struct ort_api {
     void *(*options_add)(void *options, void *domain);
     void *other_29[22];
     void *(*data)(void *value, void **cells); /* 51 */
-    void *other_52[9];
+    void *(*strings_set)(void *value, const char *const *s, size_t n);
+    void *(*strings_bytes)(const void *value, size_t *bytes);
+    void *(*strings_get)(const void *value, void *bytes, size_t nbytes, size_t *offsets, size_t n);
+    void *other_55[6];
     void *(*rank)(const void *shape, size_t *n); /* 61 */
     void *(*dims)(const void *shape, int64_t *dims, size_t n);
     void *other_63[2];
@@ -32,7 +36,8 @@ struct ort_api {
     void *(*attr_float)(const void *info, const char *name, float *v); /* 85 */
     void *(*attr_int)(const void *info, const char *name, int64_t *v);
     void *(*attr_text)(const void *info, const char *name, char *v, size_t *n);
-    void *other_88[2];
+    void *(*inputs)(const void *context, size_t *n); /* 88 */
+    void *(*outputs)(const void *context, size_t *n);
     void *(*input)(const void *context, size_t k, const void **value); /* 90 */
     void *(*output)(void *context, size_t k, const int64_t *dims, size_t n, void **value);
     void *other_92;
@@ -74,9 +79,10 @@ struct ort_attr {
     double value;
     const char *text; /* default of a text; NULL: none is given then */
 };
+enum ort_slot_kind { ORT_REQUIRED, ORT_OPTIONAL, ORT_LIST };
 struct ort_slot {
     int type; /* in ONNX's numbers */
-    int optional;
+    enum ort_slot_kind kind;
 };
 struct ort_kernel {
     const struct ort_api *api;
@@ -91,7 +97,7 @@ struct ort_what {
     const struct ort_slot *slots; /* of inputs, then of outputs */
     size_t inputs, outputs;
     const struct ort_attr *attrs;
-    void *(*run)(const struct ort_kernel *k, void *context);
+    void *(*run)(const struct ort_kernel *k, void *context, const struct ort_room *room);
 };
 struct ort_row {
     struct ort_op op; /* first: ONNX Runtime gives it back */
@@ -104,6 +110,20 @@ struct ort_tensor {
     void *cells;
     size_t rank;
     int64_t dims[ORT_RANK], n;
+    void *value; /* of a result */
+    void *own;   /* cells and bytes of strings, for as long as the operator runs */
+};
+/* What a string is to the operator: n bytes. */
+struct ort_string {
+    const char *p;
+    size_t n;
+};
+/* Of one call. */
+struct ort_room {
+    size_t ins, outs; /* that the node has, and at least as many as the operator says */
+    struct ort_tensor *in, *out;
+    void *pointers_in, *pointers_out; /* for lists of tensors: ins and outs of them */
+    int64_t *sizes;                   /* ORT_LISTS times ins */
 };
 static inline void *ort_fail(const struct ort_kernel *k, const char *text) { return k->api->status(ORT_FAIL, text); }
 static inline int64_t ort_product(const int64_t *dims, size_t n) {
@@ -111,12 +131,39 @@ static inline int64_t ort_product(const int64_t *dims, size_t n) {
     for (size_t k = 0; k < n; k++) p *= dims[k];
     return p;
 }
+static inline int64_t ort_sum(const int64_t *sizes, size_t n) {
+    int64_t s = 0;
+    for (size_t k = 0; k < n; k++) s += sizes[k];
+    return s;
+}
+static inline const struct ort_slot *ort_slot_of(const struct ort_slot *slots, size_t n, size_t at) {
+    return &slots[at < n ? at : n - 1];
+}
+static inline void *ort_strings(const struct ort_kernel *k, const void *value, struct ort_tensor *t) {
+    const size_t n = (size_t)t->n;
+    size_t bytes = 0, *offsets;
+    struct ort_string *cells;
+    char *text;
+    void *failed = n ? k->api->strings_bytes(value, &bytes) : NULL;
+    if (failed) return failed;
+    if (n > (SIZE_MAX / 2 - bytes) / (sizeof *cells + sizeof *offsets)) return ort_fail(k, "too many strings");
+    if (!(t->own = malloc(n * (sizeof *cells + sizeof *offsets) + bytes + 1))) return ort_fail(k, "no memory");
+    cells = (struct ort_string *)t->own, offsets = (size_t *)(cells + n), text = (char *)(offsets + n);
+    if (n && (failed = k->api->strings_get(value, text, bytes, offsets, n)) != NULL) return failed;
+    for (size_t i = 0; i < n; i++) {
+        cells[i].p = text + offsets[i];
+        cells[i].n = (i + 1 < n ? offsets[i + 1] : bytes) - offsets[i];
+    }
+    t->cells = cells;
+    return NULL;
+}
 static inline void *ort_input(const struct ort_kernel *k, void *context, size_t at, struct ort_tensor *t) {
+    const struct ort_slot *slot = ort_slot_of(k->what->slots, k->what->inputs, at);
     const void *value = NULL;
     void *shape = NULL, *failed = k->api->input(context, at, &value);
     t->there = 0, t->cells = NULL, t->rank = 0, t->n = 0;
     if (failed) return failed;
-    if (!value) return k->what->slots[at].optional ? NULL : ort_fail(k, "an input is missing");
+    if (!value) return slot->kind == ORT_OPTIONAL ? NULL : ort_fail(k, "an input is missing");
     t->there = 1;
     if ((failed = k->api->shape(value, &shape)) != NULL) return failed;
     failed = k->api->rank(shape, &t->rank);
@@ -125,13 +172,42 @@ static inline void *ort_input(const struct ort_kernel *k, void *context, size_t 
     k->api->shape_free(shape);
     if (failed) return failed;
     t->n = ort_product(t->dims, t->rank);
+    if (slot->type == ORT_STRING) return ort_strings(k, value, t);
     return k->api->data((void *)(uintptr_t)value, &t->cells);
 }
 static inline void *ort_output(const struct ort_kernel *k, void *context, size_t at, struct ort_tensor *t) {
     void *value = NULL, *failed = k->api->output(context, at, t->dims, t->rank, &value);
     t->n = ort_product(t->dims, t->rank);
-    t->there = value != NULL, t->cells = NULL;
-    return failed || !value ? failed : k->api->data(value, &t->cells);
+    t->there = value != NULL, t->cells = NULL, t->value = value;
+    if (failed || !value) return failed;
+    if (ort_slot_of(k->what->slots + k->what->inputs, k->what->outputs, at)->type != ORT_STRING)
+        return k->api->data(value, &t->cells);
+    t->cells = t->own = calloc((size_t)t->n + 1, sizeof(struct ort_string));
+    return t->own ? NULL : ort_fail(k, "no memory");
+}
+/* Strings of a result: ONNX Runtime takes copies, each with a 0 behind it. */
+static inline void *ort_give_strings(const struct ort_kernel *k, const struct ort_tensor *t) {
+    const struct ort_string *cells = (const struct ort_string *)t->cells;
+    const size_t n = (size_t)t->n;
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (cells[i].n && memchr(cells[i].p, 0, cells[i].n))
+            return ort_fail(k, "a string of a result has a 0 in it, which ONNX Runtime does not take");
+        if (cells[i].n >= SIZE_MAX / 4 - bytes) return ort_fail(k, "strings that are too long");
+        bytes += cells[i].n + 1;
+    }
+    const char **words = (const char **)malloc(n * sizeof *words + bytes + 1);
+    if (!words) return ort_fail(k, "no memory");
+    char *text = (char *)(words + n);
+    for (size_t i = 0; i < n; i++) {
+        words[i] = text;
+        if (cells[i].n) memcpy(text, cells[i].p, cells[i].n);
+        text += cells[i].n;
+        *text++ = 0;
+    }
+    void *failed = k->api->strings_set(t->value, words, n);
+    free((void *)words);
+    return failed;
 }
 /* The dims that inputs spread to, as NumPy has it; 0: they do not. */
 static inline int ort_spread(const struct ort_tensor *in, size_t n, struct ort_tensor *out) {
@@ -171,9 +247,9 @@ static inline int ort_output_type(const struct ort_op *op, size_t k) {
 }
 static inline size_t ort_outputs(const struct ort_op *op) { return ort_of(op)->outputs; }
 static inline int ort_usual(const struct ort_op *op, size_t k) { return (void)op, (void)k, 0; }
-static inline int ort_input_kind(const struct ort_op *op, size_t k) { return ort_of(op)->slots[k].optional; }
+static inline int ort_input_kind(const struct ort_op *op, size_t k) { return (int)ort_of(op)->slots[k].kind; }
 static inline int ort_output_kind(const struct ort_op *op, size_t k) {
-    return ort_of(op)->slots[ort_of(op)->inputs + k].optional;
+    return (int)ort_of(op)->slots[ort_of(op)->inputs + k].kind;
 }
 static inline int ort_none(const struct ort_op *op) { return (void)op, 1; }
 static inline void ort_destroy(void *kernel) {
@@ -222,9 +298,33 @@ static inline void *ort_create(const struct ort_op *op, const struct ort_api *ap
     *kernel = k;
     return NULL;
 }
+static inline void *ort_run(const struct ort_kernel *k, void *context, const struct ort_room *room) {
+    const struct ort_slot *slots = k->what->slots + k->what->inputs;
+    void *failed = k->what->run(k, context, room);
+    for (size_t o = 0; o < room->outs && !failed; o++)
+        if (room->out[o].there && ort_slot_of(slots, k->what->outputs, o)->type == ORT_STRING)
+            failed = ort_give_strings(k, &room->out[o]);
+    return failed;
+}
 static inline void *ort_compute(void *kernel, void *context) {
     const struct ort_kernel *k = (const struct ort_kernel *)kernel;
-    return k->what->run(k, context);
+    struct ort_room room;
+    void *failed;
+    memset(&room, 0, sizeof room);
+    if ((failed = k->api->inputs(context, &room.ins)) != NULL) return failed;
+    if ((failed = k->api->outputs(context, &room.outs)) != NULL) return failed;
+    if (room.ins < k->what->inputs) room.ins = k->what->inputs;
+    if (room.outs < k->what->outputs) room.outs = k->what->outputs;
+    room.in = (struct ort_tensor *)calloc(room.ins + 1, sizeof *room.in);
+    room.out = (struct ort_tensor *)calloc(room.outs + 1, sizeof *room.out);
+    room.pointers_in = calloc(room.ins + 1, sizeof(void *)), room.pointers_out = calloc(room.outs + 1, sizeof(void *));
+    room.sizes = (int64_t *)calloc(ORT_LISTS * (room.ins + 1), sizeof *room.sizes);
+    if (room.in && room.out && room.pointers_in && room.pointers_out && room.sizes) failed = ort_run(k, context, &room);
+    else failed = ort_fail(k, "no memory");
+    for (size_t t = 0; room.in && t < room.ins; t++) free(room.in[t].own);
+    for (size_t t = 0; room.out && t < room.outs; t++) free(room.out[t].own);
+    free(room.in), free(room.out), free(room.pointers_in), free(room.pointers_out), free(room.sizes);
+    return failed;
 }
 /* Operators of one domain share an object for it: that of one that was registered before, `last` and back. */
 static inline void *ort_add(const struct ort_api *api, void *options, struct ort_row *r, struct ort_row *last) {
