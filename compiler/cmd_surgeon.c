@@ -2,7 +2,6 @@
  * stands in surgeon_cut.c and surgeon_ends.c. */
 #include "compiler/emit_onnx.h"
 #include "compiler/graph/passes.h"
-#include "compiler/import/tflite.h"
 #include "compiler/surgeon.h"
 
 static void print_values(struct ctx *c, struct text *t, const char *title, struct value *const *v,
@@ -47,12 +46,10 @@ static bool shape(struct surgery *s, const char *passes) {
 int cmd_surgeon(const struct options *o) {
     struct ctx *c = ctx_new();
     options_diags(o, &c->diags);
-    struct import_options import = options_import(o);
-    import.keep_unknown = true;
     struct exported e;
     struct surgery s = {.c = c, .words = &o->surgery};
     if (!o->out) diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--out is missing: where the model goes");
-    else s.g = import_model(c, o->args.v[0], &import);
+    else s.g = options_model(c, o, true);
     if (s.g) {
         c->diags.file = s.g->file;
         s.g->keeps_operators = true;
