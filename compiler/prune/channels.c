@@ -3,6 +3,7 @@
  * Channels that are carried go together or not at all. See channels.h. */
 #include "compiler/prune/channels.h"
 #include "compiler/graph/rules.h"
+#include "ir/base/convert.h"
 #include <math.h>
 #include <string.h>
 
@@ -13,32 +14,29 @@ static bool lies(const struct node *n, struct op_weights *lie) {
     *lie = (struct op_weights){.out = {1, 1}, .in = {0, 1}};
     return node_is(n, "MatMul");
 }
+static bool channels_in(enum dtype t) { return t == F32 || t == F64 || dtype_is_half(t); }
 bool product_of(struct node *n, struct product *q) {
     const struct value *w = node_in(n, 1), *b = node_in(n, 2);
     *q = (struct product){.n = n};
     if (!n->op || !n->ins.n || !n->ins.v[0] || n->ins.v[0]->init || !w || !w->init || n->outs.n != 1 || !n->outs.v[0] ||
-        (w->type.dtype != F32 && w->type.dtype != F64) || w->type.rank < 2 || !lies(n, &q->lie))
+        !channels_in(w->type.dtype) || w->type.rank < 2 || !lies(n, &q->lie))
         return false;
     const struct type *y = &n->outs.v[0]->type;
     q->w = w->init, q->bias = b ? b->init : NULL;
     q->axis = n->op->weights ? 1 : y->rank - 1;
-    q->separate = q->lie.in.groups > 1 && q->lie.in.axis >= 0 && q->w->dims[q->lie.in.axis] == 1;
-    if (q->lie.out.axis < 0 || q->lie.out.groups != 1 || q->axis < 1 || (!n->op->weights && w->type.rank != 2))
+    if (q->lie.out.axis < 0 || q->lie.out.groups != 1 || q->lie.in.groups < 1 || q->axis < 1 ||
+        (!n->op->weights && w->type.rank != 2))
         return false;
     int64_t channels = op_channel_count(q->w, &q->lie.out);
-    q->separate = q->separate && q->lie.in.groups == channels;
     return y->rank > q->axis && x_is(y->dims[q->axis], channels) &&
            (!b || (q->bias && q->bias->rank == 1 && q->bias->dims[0] == channels));
 }
-/* Which filters are zero, and the sums of their weights; both [channels of the result]. */
-static void look_at_filters(const struct product *q, bool *zero, double *sums) {
+/* Which filters are zero: [channels of the result]. */
+static void look_at_filters(const struct product *q, bool *zero) {
     int64_t n = op_channel_count(q->w, &q->lie.out);
-    for (int64_t k = 0; k < n; k++) zero[k] = true, sums[k] = 0;
+    for (int64_t k = 0; k < n; k++) zero[k] = true;
     for (int64_t i = 0, all = tensor_count(q->w); i < all; i++) {
-        double v = tensor_f(q->w, i);
-        int64_t k = op_channel_of(q->w, &q->lie.out, i);
-        zero[k] &= v == 0;
-        sums[k] += v;
+        zero[op_channel_of(q->w, &q->lie.out, i)] &= tensor_f(q->w, i) == 0;
     }
 }
 static double bias_at(const struct product *q, int64_t k) { return q->bias ? tensor_f(q->bias, k) : 0; }
@@ -47,7 +45,14 @@ static double bias_at(const struct product *q, int64_t k) { return q->bias ? ten
 const struct channels *value_channels(const struct pruning *p, const struct value *v) {
     return v ? map_get(&p->of_value, PKEY(v)) : NULL;
 }
-double value_rounded(const struct value *of, double v) { return of->type.dtype == F32 ? (double)(float)v : v; }
+double value_rounded(const struct value *of, double v) {
+    switch (of->type.dtype) {
+    case F32: return (double)(float)v;
+    case F16: return (double)f16_to_f32(f64_to_f16(v));
+    case BF16: return (double)bf16_to_f32(f64_to_bf16(v));
+    default: return v;
+    }
+}
 static int64_t root_of(const struct pruning *p, int64_t k) {
     struct channel *all = p->all.v;
     while (all[k].parent != k) k = all[k].parent = all[all[k].parent].parent;
@@ -76,7 +81,7 @@ static struct channels *begin(struct pruning *p, struct value *v, int axis) {
     if (!x_is_int(v->type.dims[axis], &n) || n < 1 || n > MOST - p->all.n) return NULL;
     struct channels *y = NEW(&c->arena, struct channels);
     *y = (struct channels){v, axis, n, p->all.n};
-    for (int64_t k = 0; k < n; k++) PUSH(&c->arena, &p->all, ((struct channel){y->first + k, NAN, NULL}));
+    for (int64_t k = 0; k < n; k++) PUSH(&c->arena, &p->all, ((struct channel){y->first + k, NAN, NULL, NULL}));
     map_put(&p->of_value, PKEY(v), y);
     PUSH(&c->arena, &p->values, y);
     return y;
@@ -89,20 +94,33 @@ static const char *reader(struct pruning *p, const struct node *n, const char *w
 }
 
 /* ---- products make channels, and take them in */
-static void number_separate(struct pruning *p, const struct product *q, const struct channels *x,
-                            const struct channels *y, const double *sums) {
+/* Each group is made of channels of its own, and goes or stays with them. What is made of numbers is one, unless some
+ * cells of the result sum over less; of 16 bits only 0, as nothing says how a sum of others is rounded. */
+static void by_groups(struct pruning *p, const struct product *q, const struct channels *x, const struct channels *y) {
+    int64_t groups = q->lie.in.groups, ins = x->n / groups, outs = y->n / groups;
+    double *sums = NEWN(&p->g->ctx->arena, double, y->n);
+    const char *tied = ins * outs > 1 ? reader(p, q->n, "goes with the whole group or not at all, of") : NULL;
+    for (int64_t k = 0; k < x->n; k++) {
+        together(p, x->first + k / ins * ins, x->first + k);
+        p->all.v[x->first + k].tied = tied;
+    }
+    for (int64_t k = 0; k < y->n; k++) together(p, x->first + k / outs * ins, y->first + k);
+    for (int64_t i = 0, all = tensor_count(q->w); i < all; i++) {
+        double w = tensor_f(q->w, i), v = number(p, x, op_channel_of(q->w, &q->lie.in, i));
+        if (v != 0 && w != 0) sums[op_channel_of(q->w, &q->lie.out, i)] += w * v;
+    }
     for (int64_t k = 0; k < y->n; k++) {
-        double v = number(p, x, k), *to = &p->all.v[y->first + k].number;
-        together(p, x->first + k, y->first + k);
-        if (isnan(*to) && (v == 0 || (isfinite(v) && !q->lie.edges)))
-            *to = v == 0 ? bias_at(q, k) : value_rounded(y->v, v * sums[k] + bias_at(q, k));
+        double *to = &p->all.v[y->first + k].number;
+        bool exact = sums[k] == 0 || (!q->lie.edges && !dtype_is_half(q->w->type));
+        if (isnan(*to) && isfinite(sums[k]) && exact) *to = value_rounded(y->v, sums[k] + bias_at(q, k));
     }
 }
 /* Channels that it reads with other weights than zero stay, unless they are a number that the bias can take in: not
  * where some cells of the result sum over less. */
 static void take_in(struct pruning *p, const struct product *q, const struct channels *x) {
     bool *zero = NEWN(&p->g->ctx->arena, bool, x->n);
-    const char *live = reader(p, q->n, "is read by"), *edges = reader(p, q->n, "is not 0, and is read with padding by");
+    const char *live = reader(p, q->n, "is read by"), *edges = reader(p, q->n, "is not 0, and is read with padding by"),
+               *rounds = reader(p, q->n, "is not 0, and would be rounded in the bias of 16 bits of");
     for (int64_t k = 0; k < x->n; k++) zero[k] = true;
     for (int64_t i = 0, all = tensor_count(q->w); i < all; i++)
         zero[op_channel_of(q->w, &q->lie.in, i)] &= tensor_f(q->w, i) == 0;
@@ -111,6 +129,7 @@ static void take_in(struct pruning *p, const struct product *q, const struct cha
         if (zero[k] || v == 0) continue;
         if (!isfinite(v)) keep(p, x->first + k, live);
         else if (q->lie.edges) keep(p, x->first + k, edges);
+        else if (dtype_is_half(q->w->type)) keep(p, x->first + k, rounds);
     }
 }
 static void see_product(struct pruning *p, struct product *q) {
@@ -121,20 +140,19 @@ static void see_product(struct pruning *p, struct product *q) {
         return;
     }
     bool *zero = NEWN(&c->arena, bool, y->n), fits = x && x->axis == q->axis;
-    double *sums = NEWN(&c->arena, double, y->n);
-    look_at_filters(q, zero, sums);
+    look_at_filters(q, zero);
     q->zero = zero;
     for (int64_t k = 0; k < y->n; k++)
         if (zero[k] && isfinite(bias_at(q, k))) p->all.v[y->first + k].number = bias_at(q, k);
     q->takes_in = q->lie.in.groups == 1 && q->lie.in.axis >= 0 && fits && x->n == op_channel_count(q->w, &q->lie.in);
     PUSH(&c->arena, &p->products, *q);
-    if (q->separate && fits && x->n == y->n) number_separate(p, q, x, y, sums);
-    else if (q->separate) {
-        keep_all(p, y->v, reader(p, q->n, "is made of an input's channel by"));
+    bool groups = q->lie.in.groups > 1;
+    if (groups && fits && x->n == op_channel_count(q->w, &q->lie.in)) by_groups(p, q, x, y);
+    else if (groups) {
+        keep_all(p, y->v, reader(p, q->n, "is made of an input's channels by"));
         keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by"));
     } else if (q->takes_in) take_in(p, q, x);
-    else keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read by groups, or along another axis, by"));
-    if (!q->separate && q->lie.in.groups > 1) keep_all(p, y->v, reader(p, q->n, "is of a group of"));
+    else keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read along another axis by"));
 }
 
 /* ---- what carries them on */
@@ -142,7 +160,7 @@ static void see_product(struct pruning *p, struct product *q) {
 static bool cellwise(struct pruning *p, struct node *n, const struct channels *x) {
     const struct type *t = &n->outs.v[0]->type;
     if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_FOREIGN)) return false;
-    if (t->rank != x->v->type.rank || (t->dtype != F32 && t->dtype != F64)) return false;
+    if (t->rank != x->v->type.rank || !channels_in(t->dtype)) return false;
     for (int k = 0; k < n->ins.n; k++) {
         const struct value *v = n->ins.v[k];
         const struct channels *other = value_channels(p, v);
@@ -178,8 +196,8 @@ static bool each_channel(const struct node *n, const struct channels *x) {
     return n->ins.n == 1 && n->op->flags & (OP_PICKS | OP_BLENDS) && !(n->op->flags & OP_VIEW) &&
            to->rank == x->v->type.rank;
 }
-static bool carry(struct pruning *p, struct node *n, const struct channels *x, bool whole) {
-    const struct channels *y = begin(p, n->outs.v[0], x->axis);
+static bool carry(struct pruning *p, struct node *n, int axis, bool whole) {
+    const struct channels *y = begin(p, n->outs.v[0], axis);
     if (!y) return false;
     for (int j = 0; j < n->ins.n; j++) {
         const struct channels *other = value_channels(p, n->ins.v[j]);
@@ -187,6 +205,66 @@ static bool carry(struct pruning *p, struct node *n, const struct channels *x, b
     }
     channels_carry(p, n, y, whole);
     return true;
+}
+/* The same cells elsewhere: channels from x's channel `at` on. */
+static bool pass_on(struct pruning *p, const struct channels *x, struct value *to, int axis, int64_t at) {
+    const struct channels *y = begin(p, to, axis);
+    for (int64_t k = 0; y && k < y->n; k++) {
+        p->all.v[y->first + k].number = number(p, x, at + k);
+        together(p, x->first + at + k, y->first + k);
+    }
+    return y != NULL;
+}
+/* To another place among the axes; -1: it is no such operator. */
+static int moved(const struct node *n, const struct channels *x) {
+    int perm[32], rank = x->v->type.rank;
+    if (!n->op->permutes || rank > 32 || n->ins.v[0] != x->v || !n->op->permutes(n, perm)) return -1;
+    for (int k = 0; k < rank; k++)
+        if (perm[k] == x->axis) return k;
+    return -1;
+}
+/* The same cells in the same order, with the channels in an axis of their own; -1: not so. */
+static int kept_in_view(struct pruning *p, const struct node *n, const struct channels *x) {
+    struct ctx *c = p->g->ctx;
+    const struct type *t = &x->v->type, *to = &n->outs.v[0]->type;
+    expr before = x_int(c, 1), now = x_int(c, 1);
+    int64_t shape[32];
+    if (!(n->op->flags & OP_VIEW) || n->ins.v[0] != x->v || to->rank > 32) return -1;
+    bool reshape = node_is(n, "Reshape");
+    if (reshape ? node_ints(n, 1, shape, 32) != to->rank || node_int(n, "allowzero")
+                : !node_is(n, "Squeeze") && !node_is(n, "Unsqueeze"))
+        return -1;
+    for (int k = 0; k < x->axis; k++) before = x_mul(c, before, t->dims[k]);
+    for (int k = 0; k < to->rank; k++) {
+        if (before == now && x_is(to->dims[k], x->n)) return k;
+        now = x_mul(c, now, to->dims[k]);
+    }
+    return -1;
+}
+/* Along other axes, by constants that say something of every axis, or name some: sizes, pads, slices. */
+static bool along_others(const struct node *n, const struct channels *x) {
+    const struct type *to = &n->outs.v[0]->type;
+    const struct op_axes *row = &n->op->axes;
+    int rank = x->v->type.rank, count = 0;
+    int64_t v[64];
+    if (n->ins.v[0] != x->v || to->rank != rank || rank > 32 || !x_is(to->dims[x->axis], x->n)) return false;
+    if (row->named == AXES_PADS)
+        return !node_in(n, 3) && node_ints(n, 1, v, 64) == 2 * rank && !v[x->axis] && !v[rank + x->axis];
+    if (row->named == AXES_SLICE) {
+        count = node_in(n, 3) ? node_ints(n, 3, v, 64) : 0;
+        for (int k = 0; k < count; k++)
+            if ((v[k] < 0 ? v[k] + rank : v[k]) == x->axis) return false;
+        return count > 0;
+    }
+    if (row->named != AXES_SIZES || node_attr(n, "keep_aspect_ratio_policy") || node_attr(n, "axes")) return false;
+    for (int k = 1; k < n->ins.n; k++) {
+        const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
+        if (!n->ins.v[k] || (t && !tensor_count(t))) continue;
+        if (!(row->sizes >> k & 1) || !t || tensor_count(t) != rank) return false;
+        if (dtype_is_float(t->type) ? tensor_f(t, x->axis) != 1 : tensor_i(t, x->axis) != x->n) return false;
+        count++;
+    }
+    return count > 0;
 }
 /* [n, channels, ...] as [n, cells]: each channel becomes as many as it has cells. */
 static bool flatten(struct pruning *p, struct node *n, const struct channels *x) {
@@ -226,6 +304,19 @@ static bool concat(struct pruning *p, struct node *n) {
     }
     return y != NULL;
 }
+/* Pieces along the channels, or along another axis. */
+static bool split(struct pruning *p, struct node *n, const struct channels *x) {
+    int64_t axis = node_is(n, "Split") ? node_int(n, "axis") : 0, at = 0;
+    if (!node_is(n, "Split") || n->ins.v[0] != x->v || (node_in(n, 1) && !node_in(n, 1)->init)) return false;
+    if (axis < 0) axis += x->v->type.rank;
+    for (int o = 0; o < n->outs.n; o++)
+        if (!n->outs.v[o]) return false;
+    for (int o = 0; o < n->outs.n; o++) {
+        if (!pass_on(p, x, n->outs.v[o], x->axis, at)) return false;
+        at += axis == x->axis ? value_channels(p, n->outs.v[o])->n : 0;
+    }
+    return true;
+}
 static void see(struct pruning *p, struct node *n) {
     struct product q;
     const struct channels *x = NULL;
@@ -238,9 +329,12 @@ static void see(struct pruning *p, struct node *n) {
         return;
     }
     if (!x) return;
-    if (one && (affine(p, n, x) || cellwise(p, n, x))) carried = carry(p, n, x, false);
-    else if (one && each_channel(n, x)) carried = carry(p, n, x, true);
+    int moves = one ? moved(n, x) : -1, stays = one && moves < 0 ? kept_in_view(p, n, x) : -1;
+    if (moves >= 0 || stays >= 0) carried = pass_on(p, x, n->outs.v[0], moves >= 0 ? moves : stays, 0);
+    else if (one && (affine(p, n, x) || cellwise(p, n, x))) carried = carry(p, n, x->axis, false);
+    else if (one && (each_channel(n, x) || along_others(n, x))) carried = carry(p, n, x->axis, true);
     else if (one) carried = concat(p, n) || flatten(p, n, x);
+    else if (n->op) carried = split(p, n, x);
     for (int k = 0; k < n->ins.n && !carried; k++) keep_all(p, n->ins.v[k], reader(p, n, "is read by"));
 }
 /* No value loses all channels. */
@@ -258,7 +352,8 @@ static void tell(struct pruning *p, const struct product *q) {
     for (int64_t k = 0; k < y->n; k++) {
         bool goes = channel_goes(p, y->first + k);
         r.zero += q->zero[k], r.removed += goes;
-        if (q->zero[k] && !goes && !r.why) r.why = p->all.v[root_of(p, y->first + k)].kept;
+        const char *tied = p->all.v[y->first + k].tied;
+        if (q->zero[k] && !goes && !r.why) r.why = tied ? tied : p->all.v[root_of(p, y->first + k)].kept;
     }
     if (r.zero || r.removed) PUSH(&p->g->ctx->arena, &p->results, r);
 }

@@ -16,7 +16,6 @@ struct product {
     const bool *zero; /* of each channel of the result: is its filter? NULL: not looked at yet */
     int axis;         /* of the channels, in operand and result */
     bool takes_in;    /* the operand's channels are those of its weights */
-    bool separate;    /* each channel of the result is made of the same one of the operand: a depthwise convolution */
 };
 /* Channels of one value: [first, first + n) of all. */
 struct channels {
@@ -28,6 +27,7 @@ struct channel {
     int64_t parent;   /* another one that goes or stays with it, towards a root; itself: it is one */
     double number;    /* that all its cells are; NAN: they are not one, or it is not known */
     const char *kept; /* of a root: why it stays; NULL: nothing keeps it */
+    const char *tied; /* what it goes together with, where that is not seen from why it stays; NULL: nothing */
 };
 /* What became of the products whose filters are zero. */
 struct pruned {

@@ -1,5 +1,6 @@
 /* Taking channels out: weights, biases and other constants become shorter, and what a channel had said goes into the
  * biases of those that read it. See channels.h. */
+#include "compiler/graph/rules.h"
 #include "compiler/prune/channels.h"
 #include <math.h>
 #include <string.h>
@@ -74,7 +75,40 @@ static void cut_product(struct pruning *p, struct product *q) {
         struct node *add = value_only_reader(n->outs.v[0]);
         node_set_input(add, 1, shorter(p, add->ins.v[1], 0, &out));
     }
-    if (q->separate) node_set_int(n, "group", out.n);
+    if (q->lie.in.groups > 1) node_set_int(n, "group", q->lie.in.groups * out.n / y->n);
+}
+/* The shape of a Reshape: an entry for the channels, if they still have an axis, else for all that was flattened. */
+static void cut_shape(struct pruning *p, const struct channels *y, const struct rest *r) {
+    struct node *n = y->v->def;
+    const struct channels *x = value_channels(p, n->ins.v[0]);
+    int64_t shape[32];
+    int count = node_ints(n, 1, shape, 32);
+    if (x && x->n == y->n && shape[y->axis] > 0) shape[y->axis] = r->n;
+    else if (!x || x->n != y->n) shape[0] = 0, shape[1] = -1;
+    node_set_input(n, 1, graph_ints(p->g, shape, count));
+}
+static void cut_pieces(struct pruning *p, const struct channels *y, const struct rest *r) {
+    struct node *n = y->v->def;
+    int64_t *sizes = NEWN(&p->g->ctx->arena, int64_t, n->outs.n), axis = node_int(n, "axis");
+    if (node_in(n, 1) && node_ints(n, 1, sizes, n->outs.n) != n->outs.n) return;
+    if ((axis < 0 ? axis + y->v->type.rank : axis) != y->axis) return;
+    for (int k = 0; k < n->outs.n; k++) {
+        const struct channels *each = value_channels(p, n->outs.v[k]);
+        sizes[k] = each == y ? r->n : rest_of(p, each).n;
+    }
+    node_set_input(n, 1, graph_ints(p->g, sizes, n->outs.n));
+    node_drop_attr(n, "num_outputs");
+}
+static void cut_sizes(struct pruning *p, const struct channels *y, const struct rest *r) {
+    struct node *n = y->v->def;
+    int64_t sizes[32];
+    for (int k = 1; k < n->ins.n; k++) {
+        if (!(n->op->axes.sizes >> k & 1) || !n->ins.v[k] || dtype_is_float(n->ins.v[k]->type.dtype)) continue;
+        int count = node_ints(n, k, sizes, 32);
+        if (count != y->v->type.rank) continue; /* empty: not said */
+        sizes[y->axis] = r->n;
+        node_set_input(n, k, graph_ints(p->g, sizes, count));
+    }
 }
 /* Constants beside channels that go: along the same axis, as operands broadcast. */
 static void cut_constants(struct pruning *p, const struct channels *y) {
@@ -83,9 +117,14 @@ static void cut_constants(struct pruning *p, const struct channels *y) {
     struct product q;
     if (r.n == y->n || product_of(n, &q)) return;
     if (n->op->flags & OP_VIEW) {
-        if (node_is(n, "Reshape")) node_set_input(n, 1, graph_ints(p->g, (int64_t[]){0, -1}, 2));
+        if (node_is(n, "Reshape")) cut_shape(p, y, &r);
         return;
     }
+    if (n->outs.n > 1) {
+        cut_pieces(p, y, &r);
+        return;
+    }
+    if (n->op->axes.named == AXES_SIZES) cut_sizes(p, y, &r);
     bool broadcast = node_is_cellwise(p->probes, n); /* else constants have one number for each channel */
     for (int k = 0; k < n->ins.n; k++) {
         const struct value *v = n->ins.v[k];

@@ -16,7 +16,7 @@ try:
     import numpy as np
     import onnx
     import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper, numpy_helper
 except ImportError as e:
     print(f"skipped: {e} (tests/requirements.txt; ./dev setup)")
     sys.exit(77)
@@ -30,17 +30,20 @@ class Network:
     def __init__(self, seed):
         self.r, self.n = random.Random(seed), np.random.default_rng(seed)
         self.nodes, self.weights, self.values = [], [], [("x", INPUT[1], INPUT[2])]
+        self.type = np.float16 if self.r.random() < 0.2 else np.float32
         for _ in range(self.r.randint(4, 14)):
             self.grow()
         outputs = self.end()
-        graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, INPUT)],
-                                  [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs], self.weights)
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.type))
+        graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", kind, INPUT)],
+                                  [helper.make_tensor_value_info(o, kind, None) for o in outputs], self.weights)
         self.model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
     # ---- parts
     def const(self, array):
         name = f"k{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
+        array = np.asarray(array)
+        self.weights.append(numpy_helper.from_array(array.astype(self.type) if array.dtype.kind == "f" else array, name))
         return name
 
     def floats(self, *dims, zero=0.0, axis=0):
@@ -65,7 +68,8 @@ class Network:
     def grow(self):
         x = self.r.choice(self.values[-4:])
         made = self.r.choice([self.conv, self.conv, self.conv, self.depthwise, self.norm, self.activation, self.activation, self.constant,
-                              self.combine, self.concat, self.pool, self.gate])(*x)
+                              self.combine, self.concat, self.pool, self.gate, self.groups, self.groups, self.turned, self.resize,
+                              self.view, self.pieces, self.pad, self.crop])(*x)
         if made:
             self.values.append(made)
 
@@ -77,11 +81,21 @@ class Network:
         if self.r.random() < 0.15:
             w = self.floats(channels, n, 1, 1, zero=0.4, axis=1)
             return self.put("ConvTranspose", [x, self.const(w)] + self.maybe_bias(n)), n, side
-        groups = 2 if self.r.random() < 0.15 and channels % 2 == 0 else 1
-        w = self.floats(n, channels // groups, k, k, zero=0.4)
+        w = self.floats(n, channels, k, k, zero=0.4)
         if self.r.random() < 0.3:
-            w[:, self.n.random(channels // groups) < 0.3] = 0
-        return self.put("Conv", [x, self.const(w)] + self.maybe_bias(n), pads=[pad] * 4, group=groups), n, side - k + 2 * pad + 1
+            w[:, self.n.random(channels) < 0.3] = 0
+        return self.put("Conv", [x, self.const(w)] + self.maybe_bias(n), pads=[pad] * 4), n, side - k + 2 * pad + 1
+
+    def groups(self, x, channels, side):
+        """Of which some are zero as a whole, with what goes into them."""
+        count = self.r.choice([g for g in (1, 2, 3, 4, 6) if channels % g == 0])
+        each, k = self.r.choice([1, 2, 3]), self.r.choice([1, 3])
+        pad = self.r.choice([0, 1]) if k == 3 else 0
+        if side - k + 2 * pad < 0 or count * each > 16:
+            return None
+        w = self.floats(count * each, channels // count, k, k, zero=0.2)
+        w[np.repeat(self.n.random(count) < 0.4, each)] = 0
+        return self.put("Conv", [x, self.const(w)] + self.maybe_bias(count * each), pads=[pad] * 4, group=count), count * each, side - k + 2 * pad + 1
 
     def depthwise(self, x, channels, side):
         k = self.r.choice([1, 3])
@@ -124,6 +138,57 @@ class Network:
         name = self.put("AveragePool" if average else "MaxPool", [x], kernel_shape=[2, 2], pads=[pad] * 4, **more)
         return name, channels, side + 2 * pad - 1
 
+    def turned(self, x, channels, side):
+        """Channels last, and back."""
+        y = self.put("Transpose", [x], perm=[0, 2, 3, 1])
+        if self.r.random() < 0.5:
+            y = self.put(self.r.choice(["Add", "Mul"]), [y, self.const(self.floats(channels, zero=0.3))])
+        if self.r.random() < 0.5:
+            channels, w = self.r.choice([2, 4, 6]), (channels,)
+            y = self.put("MatMul", [y, self.const(self.floats(*w, channels, zero=0.4, axis=1))])
+        return self.put("Transpose", [self.put("Relu", [y])], perm=[0, 3, 1, 2]), channels, side
+
+    def resize(self, x, channels, side):
+        if not 1 < side < 9:
+            return None
+        mode, to = self.r.choice(["nearest", "linear", "cubic"]), self.r.choice([2 * side, side - 1])
+        if self.r.random() < 0.5 and to > side:
+            by = ["", self.const_of("f", [1, 1, 2, 2])]
+        else:
+            by = ["", "", self.const_of("i8", [INPUT[0], channels, to, to])]
+        return self.put("Resize", [x] + by, mode=mode), channels, to
+
+    def const_of(self, kind, numbers):
+        name = f"k{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.array(numbers, kind), name))
+        return name
+
+    def view(self, x, channels, side):
+        flat = self.put("Reshape", [x, self.const(np.array([INPUT[0], self.r.choice([channels, 0]), side * side]))])
+        if self.r.random() < 0.5:
+            flat = self.put("Squeeze", [self.put("Unsqueeze", [flat, self.const(np.array([1]))]), self.const(np.array([1]))])
+        return self.put("Reshape", [self.put("Relu", [flat]), self.const(np.array([0, self.r.choice([channels, -1]), side, side]))]), channels, side
+
+    def pieces(self, x, channels, side):
+        """Split along the channels: one goes on, the other is there for whoever takes it."""
+        if channels < 2:
+            return None
+        n = self.r.randint(1, channels - 1)
+        a, b = f"v{len(self.nodes)}", f"v{len(self.nodes)}b"
+        self.nodes.append(helper.make_node("Split", [x, self.const(np.array([n, channels - n]))], [a, b], name=a, axis=1))
+        if self.r.random() < 0.5:
+            self.values.append((b, channels - n, side))
+        return a, n, side
+
+    def pad(self, x, channels, side):
+        mode = self.r.choice(["constant", "edge"])
+        return self.put("Pad", [x, self.const(np.array([0, 0, 0, 1, 0, 0, 1, 0]))], mode=mode), channels, side + 1
+
+    def crop(self, x, channels, side):
+        if side < 2:
+            return None
+        return self.put("Slice", [x] + [self.const(np.array(v)) for v in ([0, 1], [side - 1, side], [2, -1])]), channels, side - 1
+
     def gate(self, x, channels, side):
         return self.put("Mul", [x, self.put("GlobalAveragePool", [x])]), channels, side
 
@@ -156,9 +221,11 @@ def differ(gcc2nn, folder, seed, before):
     p = subprocess.run([gcc2nn, "prune", os.path.join(folder, "model.onnx"), "--structured", "-o", out, "--json"], capture_output=True, text=True)
     if p.returncode:
         return f"exit {p.returncode}: {p.stderr}", 0
-    x = {"x": np.random.default_rng(seed).standard_normal(INPUT).astype(np.float32)}
+    half = before.get_inputs()[0].type == "tensor(float16)"
+    x = {"x": np.random.default_rng(seed).standard_normal(INPUT).astype(np.float16 if half else np.float32)}
     for was, now in zip(before.run(None, x), session(out).run(None, x)):
-        if was.shape != now.shape or not np.allclose(was, now, rtol=0, atol=2e-5 * (np.abs(was).max() + 1e-6)):
+        was, now = was.astype("f"), now.astype("f")
+        if was.shape != now.shape or not np.allclose(was, now, rtol=0, atol=(1e-2 if half else 2e-5) * (np.abs(was).max() + 1e-6)):
             return f"results differ by {np.abs(was - now).max()} of {np.abs(was).max()}", 0
     return None, sum(row["removed"] for row in json.loads(p.stdout)["products"])
 
