@@ -70,6 +70,10 @@ static void opt_loops(struct ctx *c, const struct options *o, const struct mappe
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!m) diag_help(&c->diags, "docs/loop-ir.md has the grammar");
     if (!m || !loop_verify(m, NULL)) return;
+    if (o->lower) {
+        diag(&c->diags, DIAG_ERROR, E_USAGE, "--lower is for graphs (.gir); this is loop IR");
+        return;
+    }
     if ((o->steps || o->replay) && !run_steps(c, m, o)) return;
     if (o->passes && !run_loop_passes(c, m, o)) return;
     if (o->emit_c) print_c(c, o, m, out);

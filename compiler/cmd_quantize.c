@@ -176,7 +176,7 @@ static int quantize_all(const struct options *o) {
     session_free(&floats);
     return status;
 }
-/* Options that contradict each other: an exit status, or EXIT_OK. */
+/* An exit status, or EXIT_OK. */
 static int check_options(const struct options *o) {
     const struct quantize_options *q = &o->quantize;
     struct diags d = {.arena = o->arena};
@@ -185,8 +185,6 @@ static int check_options(const struct options *o) {
         diag(&d, DIAG_ERROR, E_USAGE, "--calib is missing: a folder of samples, by which ranges are found");
         diag_help(&d, "--weights-only needs none");
     }
-    if (q->weights_only != NONE && (q->calib || q->eval || q->method || q->bias_correction || q->equalize))
-        diag(&d, DIAG_ERROR, E_USAGE, "--weights-only finds no ranges: it takes no samples, and no method for them");
     return report_diags(&d);
 }
 int cmd_quantize(const struct options *o) {

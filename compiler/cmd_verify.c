@@ -45,9 +45,7 @@ static void verify(struct session *s, const struct harness *h, struct tensor **i
 }
 static bool can_verify(struct session *s) {
     const struct options *o = s->o;
-    const char *no = o->dataset && (o->data || o->inputs.n) ? "--dataset has the inputs: no --data or --input"
-                     : o->dataset && (o->each_node || s->ntargets > 1) ? "--dataset is for one program as it is written"
-                                                                       : NULL;
+    const char *no = o->dataset && s->ntargets > 1 ? "--dataset is for one program as it is written" : NULL;
     if (no) diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", no);
     return !no;
 }

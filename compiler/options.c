@@ -345,6 +345,30 @@ static const struct {
     {"no-rule", CMD_OPT, "passes"},
 };
 
+/* Options that contradict each other on one command line: any of `one` with any of `other`, for these commands. What
+ * gcc2nn.toml sets gives way instead. */
+static const struct {
+    const char *one; /* "NAME|NAME=VALUE" */
+    unsigned commands;
+    const char *other;
+    bool of_one_value; /* only where both have the same: a pass, an algorithm */
+} opposites[] = {
+    {"targets", CMD_COMPILE, "target|depfile|stop-after|emit=onnx|stub-unsupported", false},
+    {"emit=onnx|stop-after|stub-unsupported", CMD_COMPILE, "budget|depfile", false},
+    {"stub-unsupported", CMD_COMPILE, "emit|stop-after|dump-after|out", false},
+    {"no-pass", CMD_COMPILE | CMD_PROGRAM, "stop-after|dump-after", true},
+    {"algorithm", CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, "no-algorithm", true},
+    {"interpret", CMD_RUN, "cc|build-dir", false},
+    {"dataset", CMD_VERIFY, "data|input|each-node", false},
+    {"no-run", CMD_REPORT | CMD_DIFF, "runs|warmup|data|input", false},
+    {"no-run", CMD_DIFF, "rtol|atol", false},
+    {"weights-only", CMD_QUANTIZE,
+     "calib|eval|method|percentile|bias-correction|equalize|sensitivity|per-tensor|max-drop", false},
+    {"steps", CMD_OPT, "replay", false},
+    {"lower", CMD_OPT, "steps|replay|proc|emit-c", false},
+    {"no-config", CMD_SETTINGS, "config|profile", false},
+};
+
 const struct exit_row exit_rows[] = {
     {EXIT_OK, "done"},
     {EXIT_DIFFERS, "outputs differ"},
@@ -468,9 +492,39 @@ static const struct command *find_command(const struct command *commands, const 
     return NULL;
 }
 
+/* Does the option stand in a list of words "NAME|NAME=VALUE"? */
+static bool is_among(const struct given_option *g, const char *words) {
+    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+        size_t n = strcspn(at, "|"), name = strcspn(at, "=|");
+        if (strlen(g->row->name) != name || memcmp(g->row->name, at, name) != 0) continue;
+        if (name == n ||
+            (g->value && strlen(g->value) == n - name - 1 && !memcmp(g->value, at + name + 1, n - name - 1)))
+            return true;
+    }
+    return false;
+}
+/* With its value where that matters. */
+static const char *as_given(const struct options *o, const struct given_option *g, bool value) {
+    return (value || g->row->choices) && g->value ? arena_printf(o->arena, "--%s=%s", g->row->name, g->value)
+                                                  : arena_printf(o->arena, "--%s", g->row->name);
+}
+static bool check_opposites(const struct options *o, struct text *problem) {
+    for (size_t k = 0; k < sizeof opposites / sizeof *opposites && !problem->n; k++)
+        for (int i = 0; i < o->given.n && opposites[k].commands & o->command->bit; i++)
+            for (int j = 0; j < o->given.n && !problem->n; j++) {
+                const struct given_option *a = &o->given.v[i], *b = &o->given.v[j];
+                bool value = opposites[k].of_one_value;
+                if (!is_among(a, opposites[k].one) || !is_among(b, opposites[k].other)) continue;
+                if (value && (!a->value || !b->value || strcmp(a->value, b->value) != 0)) continue;
+                text_printf(problem, "cannot specify `%s` with `%s`", as_given(o, a, value), as_given(o, b, value));
+            }
+    return !problem->n;
+}
+
 static bool check_args(const struct options *o, struct text *problem) {
     const struct command *c = o->command;
     if (o->help || o->version) return true;
+    if (!check_opposites(o, problem)) return false;
     if (o->args.n < c->min_args) text_printf(problem, "`gcc2nn %s` needs %s", c->name, c->args);
     else if (o->args.n > c->max_args)
         text_printf(problem, "`%s` is one word too many for `gcc2nn %s`", o->args.v[c->max_args], c->name);
