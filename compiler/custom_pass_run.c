@@ -329,8 +329,24 @@ static const struct gcc2nn_functions functions = {
     report,
     decide_of,
 };
+/* The outputs are the program's parameters: another type of one is another program to those that call it. */
+static void tell_changed_outputs(const gcc2nn_graph *g, const struct type *before) {
+    struct ctx *c = g->g->ctx;
+    for (int k = 0; k < g->g->top->results.n; k++) {
+        const struct type *was = &before[k], *now = &g->g->top->results.v[k]->type;
+        if (was->kind == now->kind && (was->kind != TY_TENSOR || (was->dtype == now->dtype && was->rank == now->rank)))
+            continue;
+        diag_node(&c->diags, DIAG_WARNING, E_PASS, NULL, "pass %s: output %s was %s, and is %s now", g->pass->name,
+                  diag_quote(&c->arena, g->g->outputs.v[k]), type_text(c, was), type_text(c, now));
+        diag_help(&c->diags,
+                  "what calls the program sees it; a Cast or Reshape before the output keeps what was there");
+    }
+}
 bool custom_pass_run(struct graph *g, struct custom_pass *p, bool typed) {
     gcc2nn_graph handle = {g, p};
+    const struct region *top = g->top;
+    struct type *outputs = NEWN(&g->ctx->arena, struct type, top->results.n + 1);
+    for (int k = 0; typed && k < top->results.n; k++) outputs[k] = top->results.v[k]->type;
     struct diags *d = &g->ctx->diags;
     const char *after = format(g->ctx, "pass %s of %s", p->name, p->file);
     int before = d->errors;
@@ -340,7 +356,11 @@ bool custom_pass_run(struct graph *g, struct custom_pass *p, bool typed) {
     if (status && d->errors == before)
         wrong(&handle, NULL, "run", format(g->ctx, "it has failed, with %d, and says no more", status));
     if (d->errors > before || !graph_verify_as(g, after, E_PASS)) return false;
-    if (!typed || (graph_infer(g) && graph_dce(g))) return true;
+    if (!typed) return true;
+    if (graph_infer(g) && graph_dce(g)) {
+        tell_changed_outputs(&handle, outputs);
+        return true;
+    }
     diag(d, DIAG_ERROR, E_PASS, "%s has left a graph that is wrong, as said above", after);
     return false;
 }

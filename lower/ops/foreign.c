@@ -59,9 +59,12 @@ static void require_divisors(const struct sizes_said *q, const struct formula *f
     if (divides && f->arg[1]->kind != FORMULA_NUMBER)
         require(ne(formula_value(f->arg[1], size_value, (void *)q), idx(0)), "a size is divided by 0");
 }
-static E checked_value(const struct sizes_said *q, const struct formula *f) {
+/* of: what the size is, for the message. */
+static E checked_value(const struct sizes_said *q, const struct formula *f, const char *of) {
     require_divisors(q, f);
-    return formula_value(f, size_value, (void *)q);
+    E e = formula_value(f, size_value, (void *)q);
+    (void)fail_if(e->op == X_POISON, E_SHAPE, "%s is a number beyond 64 bits, or divided by 0", of);
+    return e;
 }
 /* The dims of an operand against what its comment says: names without a value get one, all else must be equal. */
 static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, int tensor, T t) {
@@ -96,7 +99,9 @@ static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, in
             continue;
         }
         for (int i = 0; i < n; i++) {
-            E want = known ? known->dims.v[i] : checked_value(q, d->value);
+            E want = known ? known->dims.v[i]
+                           : checked_value(q, d->value,
+                                           format(up_ctx(def_node()), "dim %d of input %s", at - n + i, p->name));
             require(eq(part.v[i], want), "dim %d of input %s is not what its operator says", at - n + i, p->name);
         }
     }
@@ -118,7 +123,7 @@ static bool result_dims(const struct sizes_said *q, const struct foreign_op_para
             return false;
         if (s) *dims = cat(*dims, s->dims);
         if (s) continue;
-        E e = checked_value(q, p->dims[k].value);
+        E e = checked_value(q, p->dims[k].value, format(up_ctx(def_node()), "dim %d of result %s", dims->n, p->name));
         require(le(idx(0), e), "dim %d of result %s is negative", k, p->name);
         *dims = push(*dims, e);
     }
@@ -368,7 +373,7 @@ static void call(const struct foreign_op *op) {
     if (rows) each = axes(rows->dims);
     for (int k = 0; k < types->n; k++)
         if (!put_argument(to, &sizes, types, &types->args[k], op->each)) return;
-    for (int k = 0; k < 6 && op->gpu.source; k++) grid[k] = checked_value(&sizes, op->grid[k]);
+    for (int k = 0; k < 6 && op->gpu.source; k++) grid[k] = checked_value(&sizes, op->grid[k], "a size of the grid");
     call_foreign(instance_of(op, types), to->ops, to->nops, to->numbers, to->nnumbers, each,
                  op->gpu.source ? grid : NULL);
 }
