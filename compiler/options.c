@@ -351,12 +351,11 @@ static const struct {
     const char *one; /* "NAME|NAME=VALUE" */
     unsigned commands;
     const char *other;
-    bool of_one_value; /* only where both have the same: a pass, an algorithm */
+    bool of_one_value; /* only where both have the same */
 } opposites[] = {
     {"targets", CMD_COMPILE, "target|depfile|stop-after|emit=onnx|stub-unsupported", false},
     {"emit=onnx|stop-after|stub-unsupported", CMD_COMPILE, "budget|depfile", false},
     {"stub-unsupported", CMD_COMPILE, "emit|stop-after|dump-after|out", false},
-    {"no-pass", CMD_COMPILE | CMD_PROGRAM, "stop-after|dump-after", true},
     {"algorithm", CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, "no-algorithm", true},
     {"interpret", CMD_RUN, "cc|build-dir", false},
     {"dataset", CMD_VERIFY, "data|input|each-node", false},
