@@ -91,6 +91,8 @@ static bool packs_computed(struct plan *u, const struct tiling *g, expr vec, con
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
     const struct var *v = q->sum->u.stage.axes[axis];
+    int whole =
+        machine_lanes(u->m, q->sum->u.stage.buf->type); /* shorter vectors are for groups that these do not fit */
     for (int side = 0; side < 2; side++) {
         expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         int at = dim_of(vec, v);
@@ -102,7 +104,8 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         int lanes = g->vector;
         while (per && per % lanes && !(scattered && has_equal_panels(u->m, per, lanes))) lanes /= 2;
         if (per && (!packed || (g->vector > 1 ? lanes : per) < 2)) continue;
-        if (g->micro->instr && lanes < g->vector) continue;         /* it takes whole vectors */
+        if (g->micro->instr && lanes < g->vector) continue; /* it takes whole vectors */
+        if (g->vector > 1 && g->vector < whole && per % whole == 0) continue;
         if (per % lanes && g->micro->side < g->micro->k0) continue; /* it is packed in whole vectors */
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         g->per = per, g->lanes = lanes;
