@@ -88,11 +88,18 @@ static bool packs_computed(struct plan *u, const struct tiling *g, expr vec, con
     x_visit(g->q->b.value, is_beside, &q);
     return q.ok;
 }
+/* per: cells of a group. Instructions take whole vectors, and their shorter ones are for groups that longer ones do not
+ * fit. */
+static bool fits_group(struct plan *u, const struct tiling *g, int64_t per, int lanes, bool packed) {
+    int longest = machine_lanes(u->m, g->q->sum->u.stage.buf->type);
+    if (per && (!packed || (g->vector > 1 ? lanes : per) < 2)) return false;
+    if (g->micro->instr && lanes < g->vector) return false;
+    if (g->vector > 1 && g->vector < longest && per % longest == 0) return false;
+    return per % lanes == 0 || g->micro->side == g->micro->k0; /* else it is packed in whole vectors */
+}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
     const struct var *v = q->sum->u.stage.axes[axis];
-    int whole =
-        machine_lanes(u->m, q->sum->u.stage.buf->type); /* shorter vectors are for groups that these do not fit */
     for (int side = 0; side < 2; side++) {
         expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         int at = dim_of(vec, v);
@@ -103,10 +110,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         int64_t per = shared_neighbours(u->c, other, v);
         int lanes = g->vector;
         while (per && per % lanes && !(scattered && has_equal_panels(u->m, per, lanes))) lanes /= 2;
-        if (per && (!packed || (g->vector > 1 ? lanes : per) < 2)) continue;
-        if (g->micro->instr && lanes < g->vector) continue; /* it takes whole vectors */
-        if (g->vector > 1 && g->vector < whole && per % whole == 0) continue;
-        if (per % lanes && g->micro->side < g->micro->k0) continue; /* it is packed in whole vectors */
+        if (!fits_group(u, g, per, lanes, packed)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         g->per = per, g->lanes = lanes;
         return true;
