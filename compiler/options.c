@@ -357,7 +357,6 @@ static const struct {
     {"emit=onnx|stop-after|stub-unsupported", CMD_COMPILE, "budget|depfile", false},
     {"stub-unsupported", CMD_COMPILE, "emit|stop-after|dump-after|out", false},
     {"algorithm", CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, "no-algorithm", true},
-    {"interpret", CMD_RUN, "cc|build-dir", false},
     {"dataset", CMD_VERIFY, "data|input|each-node", false},
     {"no-run", CMD_REPORT | CMD_DIFF, "runs|warmup|data|input", false},
     {"no-run", CMD_DIFF, "rtol|atol", false},
