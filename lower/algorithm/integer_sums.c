@@ -30,6 +30,7 @@ struct sums {
     int64_t moved;                /* is added to it */
     const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
     int64_t channels;             /* with those that fill it up */
+    int64_t group;                /* cells of the result in one group of channels; 0: there are no groups */
     bool in_floats;
     int parts;             /* of the sum, each in floats of its own */
     double most;           /* of a partial sum of them */
@@ -153,11 +154,6 @@ static double largest_positive(struct sums *q, const struct tensor *whole, doubl
     }
     return sum * most;
 }
-/* Of the result, in one group of channels, which is summed for itself; 0: there are no groups. */
-static int64_t cells_of_group(const struct sums *q) {
-    int axis = problem_group_axis(q->c, &q->p);
-    return axis < 0 ? 0 : shared_neighbours(q->c, q->p.a.read, q->s->u.stage.axes[axis]);
-}
 /* Without vectors nothing hides the loads. */
 static double cycles_of_product(const struct sums *q, enum dtype t) {
     const struct machine *m = q->at->m;
@@ -165,7 +161,7 @@ static double cycles_of_product(const struct sums *q, enum dtype t) {
     if (!op || !load) return INFINITY;
     int lanes = machine_lanes(m, t);
     double loads = lanes < 2 ? 1 / load->starts : 0;
-    while (cells_of_group(q) % lanes) lanes /= 2;
+    while (q->group % lanes) lanes /= 2;
     return 1 / op->starts / lanes + loads;
 }
 enum { COPY = 2 };       /* cycles for a cell, or a vector of them, that is copied */
@@ -198,21 +194,18 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
 }
 /* The steps of the sum over a group's channels, from where it begins, are whole ones of the micro-kernel. */
 static bool sums_groups(const struct sums *q, const struct micro *k) {
-    struct ctx *c = q->c;
-    expr a = q->p.a.read, from;
-    int64_t by;
+    expr a = q->p.a.read;
     for (int r = 0; r < q->s->u.stage.nred && a->n - a->has_fill >= 2; r++) {
         const struct var *v = q->s->u.stage.red[r];
-        if (!x_uses_var(c, a->arg[1], v) || !x_linear_in(c, a->arg[1], v, &by, &from) || by != 1) continue;
-        return const_extent(v) % k->k0 == 0 && x_is(x_modi(c, from, k->k0), 0);
+        if (x_uses_var(q->c, a->arg[1], v) && sums_whole_blocks(q->c, a->arg[1], v, k->k0)) return true;
     }
     return k->k0 == 1;
 }
 /* Neither its lanes nor its steps reach from a group of channels into the next one, and channels lie side by side. */
 static bool fits_groups(const struct sums *q, const struct micro *k) {
-    int64_t cells = cells_of_group(q);
+    if (!q->group) return true;
     bool beside = k->k0 == 1 || q->at->layout(q->at->env, q->p.a.read->u.buf).block;
-    return !cells || (beside && cells % (k->n0 ? k->n0 : 1) == 0 && sums_groups(q, k));
+    return beside && q->group % (k->n0 ? k->n0 : 1) == 0 && sums_groups(q, k);
 }
 /* The machine's micro-kernel that takes weights like these in the fewest cycles, with a as it is, or else in another
  * type; NULL: there is none. *cycles: of all products, and of what they need. */
@@ -395,6 +388,8 @@ static bool is_one(struct sums *q) {
         return false;
     for (int k = 0; k < s->u.stage.nred; k++)
         if (const_extent(s->u.stage.red[k]) < 0) return false;
+    int axis = problem_group_axis(c, &q->p);
+    q->group = axis < 0 ? 0 : shared_neighbours(c, a, s->u.stage.axes[axis]);
     q->za = operand_shift(c, &q->p, &q->p.a), q->zb = operand_shift(c, &q->p, &q->p.b);
     return q->za && q->zb && a->u.buf->scope != SC_CONST;
 }

@@ -224,19 +224,30 @@ static bool is_divided(struct ctx *c, expr load, const struct var *v) {
     return false;
 }
 /* Both factors have it, but neighbours along it read the same of one: the numbers are divided there. */
-static bool is_group(struct ctx *c, const struct problem *p, const struct var *v) {
+static bool is_group(struct ctx *c, const struct problem *p, int axis) {
+    const struct var *v = p->sum->u.stage.axes[axis];
     expr a = p->a.read, b = p->b.read;
+    if (!(p->a.axes & p->b.axes & UINT64_C(1) << axis)) return false;
     return (is_divided(c, a, v) && shared_neighbours(c, a, v) > 1) ||
            (is_divided(c, b, v) && shared_neighbours(c, b, v) > 1);
 }
 int problem_group_axis(struct ctx *c, const struct problem *p) {
     for (int k = 0; k < p->sum->u.stage.naxes && k < PROBLEM_AXES; k++)
-        if (p->a.axes & p->b.axes & UINT64_C(1) << k && is_group(c, p, p->sum->u.stage.axes[k])) return k;
+        if (is_group(c, p, k)) return k;
     return -1;
 }
 bool problem_sums_groups(struct ctx *c, const struct problem *p) {
-    if (!p->product || p->a.read->n - p->a.read->has_fill < 2 || problem_group_axis(c, p) != 1) return false;
-    return index_use(p->sum, p->a.read->arg[1]).sums || index_use(p->sum, p->b.read->arg[1]).sums;
+    const expr factor[] = {p->a.read, p->b.read};
+    for (int k = 0; k < 2 && p->product; k++)
+        if (factor[k]->n - factor[k]->has_fill >= 2 && index_use(p->sum, factor[k]->arg[1]).sums)
+            return problem_group_axis(c, p) == 1;
+    return false;
+}
+bool sums_whole_blocks(struct ctx *c, expr at, const struct var *v, int64_t block) {
+    expr from;
+    int64_t by;
+    return x_linear_in(c, at, v, &by, &from) && by == 1 && const_extent(v) % block == 0 &&
+           x_is(x_modi(c, from, block), 0);
 }
 static uint64_t sliding_axes(const struct stmt *s, expr read) {
     uint64_t m = 0;
@@ -254,7 +265,7 @@ static void find_roles(struct ctx *c, struct problem *p) {
     for (int k = 0; k < s->u.stage.naxes && k < PROBLEM_AXES; k++) {
         bool a = p->a.axes >> k & 1, b = p->b.axes >> k & 1;
         p->axis[k] = a == b || !p->product ? ROLE_BATCH : a ? ROLE_M : ROLE_N;
-        if (a && b && is_group(c, p, s->u.stage.axes[k])) p->axis[k] = ROLE_GROUP, groups |= UINT64_C(1) << k;
+        if (is_group(c, p, k)) p->axis[k] = ROLE_GROUP, groups |= UINT64_C(1) << k;
         else if (slide >> k & 1) p->axis[k] = ROLE_SPATIAL;
     }
     slide = p->a.read ? sliding_sums(s, p->a.read, groups) : 0;

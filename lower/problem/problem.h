@@ -71,6 +71,8 @@ bool problem_sums_channels(const struct problem *p);
 bool problem_sums_groups(struct ctx *c, const struct problem *p);
 /* Of a product, the axis of the sum along which lie groups, which are summed each for itself; -1: none. */
 int problem_group_axis(struct ctx *c, const struct problem *p);
+/* The sum over v reads at `at` so many neighbours, whole blocks of them, from where one begins. */
+bool sums_whole_blocks(struct ctx *c, expr at, const struct var *v, int64_t block);
 /* So many neighbours along v read the same cells of `load` (channels of a group). 0: all of them, 1: none do. */
 int64_t shared_neighbours(struct ctx *c, expr load, const struct var *v);
 /* The value is cells as they are, of one operand or another. */

@@ -195,10 +195,8 @@ static int channel_red(struct plan *u, const struct tiling *g) {
 /* The channels of a blocked operand are summed block by block; a group begins with a block, or with a part of one. */
 static int part_of_block(struct plan *u, const struct tiling *g, int block) {
     const struct var *v = g->q->sum->u.stage.red[g->kred];
-    expr from;
-    int64_t k;
-    if (g->scalar->n < 2 || !x_linear_in(u->c, g->scalar->arg[1], v, &k, &from) || k != 1) return 0;
-    while (block > 1 && (!x_is(x_modi(u->c, from, block), 0) || const_extent(v) % block)) block /= 2;
+    if (g->scalar->n < 2) return 0;
+    while (block > 1 && !sums_whole_blocks(u->c, g->scalar->arg[1], v, block)) block /= 2;
     return block > 1 ? block : 0;
 }
 /* Nothing is summed over channels: a group has one, and makes several (depthwise with a multiplier). */
