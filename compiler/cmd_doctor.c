@@ -24,14 +24,10 @@ struct visit {
     VEC(struct finding) found;
     int status;
 };
-/* An origin has a line for each node that one stands for; the first is its own. */
-static const char *own(struct visit *v, const char *origin) {
-    return format(v->whole.c, "%.*s", (int)strcspn(origin, "\n"), origin);
-}
 static void find(struct visit *v, enum stage s, enum gravity w, const char *node, const char *what,
                  const char *remedy) {
     struct arena *a = &v->whole.c->arena;
-    struct finding f = {s, w, node ? own(v, node) : NULL, arena_printf(a, "%s", what),
+    struct finding f = {s, w, node ? origin_own(v->whole.c, node) : NULL, arena_printf(a, "%s", what),
                         remedy ? arena_printf(a, "%s", remedy) : NULL};
     PUSH(a, &v->found, f);
 }
@@ -73,7 +69,7 @@ static void note_removed(struct visit *v) {
         const struct removed *r = &list.v[k];
         find(v, SIMPLIFY, NOTE, NULL,
              format(c, "pass %s%s%s does without %d node%s, such as %s", r->pass, r->rule ? ", rule " : "",
-                    r->rule ? r->rule : "", r->n, r->n == 1 ? "" : "s", own(v, r->origin)),
+                    r->rule ? r->rule : "", r->n, r->n == 1 ? "" : "s", origin_own(v->whole.c, r->origin)),
              NULL);
     }
 }
@@ -98,13 +94,13 @@ static void look_at_graph(struct visit *v) {
     if (l.moves)
         find(v, SIMPLIFY, ADVICE, NULL,
              format(c, "%d %s axes and did not cancel, such as %s", l.moves, l.moves == 1 ? "node turns" : "nodes turn",
-                    own(v, l.move)),
+                    origin_own(v->whole.c, l.move)),
              "an exporter that keeps one order of axes (channels first for convolutions) writes none; "
              "`gcc2nn explain MODEL NODE` says between what they stand");
     if (l.doubles)
         find(v, SIMPLIFY, ADVICE, NULL,
              format(c, "%d %s in f64, such as %s", l.doubles, l.doubles == 1 ? "node computes" : "nodes compute",
-                    own(v, l.double_)),
+                    origin_own(v->whole.c, l.double_)),
              "exporters make f64 of Python's and NumPy's numbers: give these as float32 in the program that is "
              "exported");
 }
@@ -137,7 +133,7 @@ static void look_at_symbols(struct visit *v) {
     if (m.n)
         find(v, GRAPH, ADVICE, NULL,
              format(c, "%d %s sizes in the run, such as %s: what has them is allocated while it runs", m.n,
-                    m.n == 1 ? "node finds" : "nodes find", own(v, m.first)),
+                    m.n == 1 ? "node finds" : "nodes find", origin_own(v->whole.c, m.first)),
              "where such a size is known, export the model with it, or give --shape");
 }
 
@@ -170,7 +166,7 @@ static void look_at_precision(struct visit *v) {
             find(v, PRECISION, ADVICE, NULL,
                  format(v->whole.c,
                         "%d value%s quantised and turned back at once, such as by %s: it costs time and saves nothing",
-                        f.fake, f.fake == 1 ? " is" : "s are", own(v, f.first)),
+                        f.fake, f.fake == 1 ? " is" : "s are", origin_own(v->whole.c, f.first)),
                  "quantise the operators around it, too, or leave these values out when the model is quantised");
     }
     session_free(&s);

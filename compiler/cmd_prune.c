@@ -23,11 +23,9 @@ static bool lower_for_target(struct session *s, const struct options *o) {
 /* NULL: there was nothing to choose, or nobody asked. */
 static const char *algorithms_of(const struct session *s, const struct node *n) {
     const struct remarks *r = s->c ? &s->c->diags.remarks : NULL;
-    const char *origin = n->origin ? n->origin : "";
-    for (int k = 0; r && k < r->v.n; k++)
-        if (strlen(r->v.v[k].origin) == strcspn(origin, "\n") &&
-            !strncmp(r->v.v[k].origin, origin, strcspn(origin, "\n")))
-            return r->v.v[k].message;
+    const char *origin = r && n->origin ? origin_own(s->c, n->origin) : NULL;
+    for (int k = 0; origin && k < r->v.n; k++)
+        if (!strcmp(r->v.v[k].origin, origin)) return r->v.v[k].message;
     return NULL;
 }
 

@@ -239,7 +239,7 @@ static bool find(struct explained *x, const char *word) {
     return x->n || no_node_named(s->u.g, NODES_OF_ALL, NULL, word, strlen(word));
 }
 static void explain_one(struct explained *x) {
-    const char *origin = format(x->c, "%.*s", (int)strcspn(x->n->origin, "\n"), x->n->origin);
+    const char *origin = origin_own(x->c, x->n->origin);
     x->root = json_pack("{s:o, s:o, s:o}", "node", json_name(&x->c->arena, origin), "inputs", values_json(x, false),
                         "results", values_json(x, true));
     add_fate(x, origin);

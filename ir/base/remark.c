@@ -40,11 +40,14 @@ bool remark_wanted(const struct ctx *c, enum remark_kind k, const char *origin) 
     }
     return false;
 }
+const char *origin_own(struct ctx *c, const char *origin) {
+    return format(c, "%.*s", (int)strcspn(origin, "\n"), origin);
+}
 void remark(struct ctx *c, enum remark_kind k, const char *origin, const char *fmt, ...) {
     if (!origin || !remark_wanted(c, k, origin)) return;
     va_list ap;
     va_start(ap, fmt);
-    struct remark r = {k, format(c, "%.*s", (int)strcspn(origin, "\n"), origin), arena_vprintf(&c->arena, fmt, ap)};
+    struct remark r = {k, origin_own(c, origin), arena_vprintf(&c->arena, fmt, ap)};
     va_end(ap);
     PUSH(&c->arena, &c->diags.remarks.v, r);
 }
