@@ -12,43 +12,36 @@
 #define DOT4(lanes)                                                                                                    \
     "proc p(C: i32[" lanes "] inout, A: u8[4] in, B: i8[" lanes ",4] in)\n"                                            \
     "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
-/* A pair of 16-bit integers, repeated, times 4, 8 or 16 pairs: `sum` is c with the products of `a` and `w` added.
- * Behind an addition c passes through an assembler statement without instructions: gcc takes sums of integers apart, to
- * add them in another order, and spills what then waits in registers (half of the time of a pointwise convolution). */
-#define AS_WRITTEN "    __asm(\"\" : \"+v\"(c));\n"
-#define PAIRS(row, lanes, vector, load, set, sum, order)                                                               \
+/* 32 bits of a, repeated, times those of each lane: `sum` is c with the products of `a` and `w` added. */
+#define DOTS(row, loops, lanes, ta, tb, each, element, vector, load, set, sum, order)                                  \
     static const struct instr_row row = {.name = #row,                                                                 \
-                                         .body = DOT2(lanes),                                                          \
-                                         .holes = {{"C", I32, {1, 0}}, {"A", I16, {0, 1}}, {"B", I16, {2, 1}}},        \
-                                         .helper = "static inline " vector " nn_" #row "(" vector                      \
-                                                   " c, const int16_t *x, const void *b) {\n"                          \
-                                                   "    int32_t pair;\n    __builtin_memcpy(&pair, x, 4);\n"           \
-                                                   "    const " vector " a = " set "_set1_epi32(pair), w = " load      \
+                                         .body = loops(lanes),                                                         \
+                                         .holes = {{"C", I32, {1, 0}}, {"A", ta, {0, 1}}, {"B", tb, {each, 1}}},       \
+                                         .helper = "static inline " vector " nn_" #row "(" vector " c, const " element \
+                                                   " *x, const void *b) {\n"                                           \
+                                                   "    int32_t side;\n    __builtin_memcpy(&side, x, 4);\n"           \
+                                                   "    const " vector " a = " set "_set1_epi32(side), w = " load      \
                                                    ";\n    c = " sum ";\n" order "    return c;\n}\n",                 \
                                          .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
-PAIRS(pmaddwd, "4", "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm", "_mm_add_epi32(c, _mm_madd_epi16(a, w))",
-      AS_WRITTEN);
-PAIRS(vpmaddwd, "8", "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256",
-      "_mm256_add_epi32(c, _mm256_madd_epi16(a, w))", AS_WRITTEN);
-PAIRS(vpmaddwd_x16, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_add_epi32(c, _mm512_madd_epi16(a, w))",
-      AS_WRITTEN);
-PAIRS(vpdpwssd, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_dpwssd_epi32(c, a, w)", "");
-
-/* Four unsigned bytes times 4, 8 or 16 times four signed ones, summed without saturation. */
-#define FOURS(row, lanes, vector, load, set, sum)                                                                      \
-    static const struct instr_row row = {.name = #row,                                                                 \
-                                         .body = DOT4(lanes),                                                          \
-                                         .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},          \
-                                         .helper = "static inline " vector " nn_" #row "(" vector                      \
-                                                   " c, const uint8_t *a, const void *b) {\n"                          \
-                                                   "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"           \
-                                                   "    return " sum "(c, " set "_set1_epi32(four), " load ");\n}\n",  \
-                                         .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
-FOURS(vpdpbusd_vex, "8", "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256", "_mm256_dpbusd_avx_epi32");
-FOURS(vpdpbusd_vex_x4, "4", "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm", "_mm_dpbusd_avx_epi32");
-FOURS(vpdpbusd, "16", "__m512i", "_mm512_loadu_si512(b)", "_mm512", "_mm512_dpbusd_epi32");
-FOURS(vpdpbusd_x8, "8", "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256", "_mm256_dpbusd_epi32");
-FOURS(vpdpbusd_x4, "4", "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm", "_mm_dpbusd_epi32");
+/* Pairs of 16-bit integers. Behind an addition c passes through an assembler statement without instructions: gcc takes
+ * sums of integers apart, to add them in another order, and spills what then waits in registers (half of the time of a
+ * pointwise convolution). */
+#define AS_WRITTEN             "    __asm(\"\" : \"+v\"(c));\n"
+#define PAIRS(row, lanes, ...) DOTS(row, DOT2, lanes, I16, I16, 2, "int16_t", __VA_ARGS__)
+/* Four unsigned bytes times four signed ones, summed without saturation. */
+#define FOURS(row, lanes, ...) DOTS(row, DOT4, lanes, U8, I8, 4, "uint8_t", __VA_ARGS__, "")
+#define X4                     "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm"
+#define X8                     "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256"
+#define X16                    "__m512i", "_mm512_loadu_si512(b)", "_mm512"
+PAIRS(pmaddwd, "4", X4, "_mm_add_epi32(c, _mm_madd_epi16(a, w))", AS_WRITTEN);
+PAIRS(vpmaddwd, "8", X8, "_mm256_add_epi32(c, _mm256_madd_epi16(a, w))", AS_WRITTEN);
+PAIRS(vpmaddwd_x16, "16", X16, "_mm512_add_epi32(c, _mm512_madd_epi16(a, w))", AS_WRITTEN);
+PAIRS(vpdpwssd, "16", X16, "_mm512_dpwssd_epi32(c, a, w)", "");
+FOURS(vpdpbusd_vex, "8", X8, "_mm256_dpbusd_avx_epi32(c, a, w)");
+FOURS(vpdpbusd_vex_x4, "4", X4, "_mm_dpbusd_avx_epi32(c, a, w)");
+FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
+FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
+FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
 /* A pair of bf16 times 16 pairs. Products are exact in f32; the second of a pair is added first, each with one
  * rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
