@@ -1,10 +1,17 @@
 /* See nn_pool.h. Part k of a loop is thread k's, so the same iterations run on the same thread each time; but what a
  * thread has not begun, since the system runs something else in its place, the one that gave the loop does itself. A
- * thread that waits looks for a moment whether there is news, since the next loop is near in a run, then sleeps. */
+ * thread that waits looks for a moment whether there is news, since the next loop is near in a run, then sleeps: to
+ * wake it takes a system longer than most loops do, above all a virtual machine. The moment outlasts kernels that only
+ * one thread runs; after its first part whoever else wants the CPU gets it. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include "nn_pool.h"
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
-enum { SPINS = 4000 };
+enum { SPINS = 4000, MOMENT_NS = 1000000 };
 
 static void pause_cpu(void) {
 #if defined __i386__ || defined __x86_64__
@@ -12,6 +19,25 @@ static void pause_cpu(void) {
 #elif defined __aarch64__ || defined __arm__
     __asm__ volatile("yield");
 #endif
+}
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+struct wait {
+    int spins;
+    int64_t end;
+};
+static int goes_on(struct wait *w) { /* 0: the moment is over */
+    if (w->spins < SPINS) {
+        w->spins++;
+        pause_cpu();
+        return 1;
+    }
+    if (!w->end) w->end = now_ns() + MOMENT_NS;
+    sched_yield();
+    return now_ns() < w->end;
 }
 static void run_part(nn_part *part, const void *shared, ptrdiff_t n, int number, int parts) {
     const ptrdiff_t each = n / parts, more = n % parts; /* the first `more` parts have one more iteration */
@@ -31,7 +57,8 @@ static int take_part(nn_pool *p, uint64_t of) {
 
 /* ---- the threads that wait for loops */
 static void wait_for_loop(nn_pool *p, unsigned seen) { /* returns with the lock */
-    for (int k = 0; k < SPINS && __atomic_load_n(&p->loops, __ATOMIC_ACQUIRE) == seen; k++) pause_cpu();
+    struct wait w = {0, 0};
+    while (__atomic_load_n(&p->loops, __ATOMIC_ACQUIRE) == seen && goes_on(&w)) {}
     pthread_mutex_lock(&p->lock);
     while (p->loops == seen && !p->stop) pthread_cond_wait(&p->begin, &p->lock);
 }
@@ -70,11 +97,13 @@ static void run_open_parts(nn_pool *p, ptrdiff_t n, nn_part *part, const void *s
     }
 }
 static void wait_for_parts(nn_pool *p) {
-    for (int k = 0; k < SPINS; k++, pause_cpu())
-        if (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) == 0) return;
-    pthread_mutex_lock(&p->lock);
-    while (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) > 0) pthread_cond_wait(&p->done, &p->lock);
-    pthread_mutex_unlock(&p->lock);
+    struct wait w = {0, 0};
+    while (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) > 0) {
+        if (goes_on(&w)) continue;
+        pthread_mutex_lock(&p->lock);
+        while (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) > 0) pthread_cond_wait(&p->done, &p->lock);
+        pthread_mutex_unlock(&p->lock);
+    }
 }
 static void share_out(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part, const void *shared) {
     nn_pool *p = (nn_pool *)(void *)t; /* its first member */
@@ -112,6 +141,7 @@ int nn_pool_start(nn_pool *p, int count) {
 void nn_pool_stop(nn_pool *p) {
     pthread_mutex_lock(&p->lock);
     p->stop = 1;
+    __atomic_store_n(&p->loops, p->loops + 1, __ATOMIC_RELEASE); /* news for those who look */
     pthread_cond_broadcast(&p->begin);
     pthread_mutex_unlock(&p->lock);
     for (int k = 1; k < p->count; k++) pthread_join(p->workers[k].thread, NULL);

@@ -269,8 +269,8 @@ def stored_inputs(session, shapes, folder):
     return inputs, dims
 
 
-def bench(spec, args, folder_of_data=None):
-    """Times of a model and its peers, with made-up inputs or those of a data set."""
+def with_inputs(spec, args, folder_of_data=None):
+    """(name, path, session, inputs, sizes of the symbolic dims): made-up inputs or those of a data set"""
     name, *given = spec.split(":")
     given = {k: int(v) for k, v in (g.split("=") for g in ",".join(given).split(",") if g)}
     path = find_model(name)
@@ -280,6 +280,12 @@ def bench(spec, args, folder_of_data=None):
     else:
         dims = model_dims(shapes, path, given)
         inputs = make_inputs(session, shapes, dims)
+    return name, path, session, inputs, dims
+
+
+def bench(spec, args, folder_of_data=None):
+    """Times of a model and its peers."""
+    name, path, session, inputs, dims = with_inputs(spec, args, folder_of_data)
     with tempfile.TemporaryDirectory(prefix="nn-bench-") as temporary:
         folder = temporary
         if args.keep:
@@ -334,17 +340,22 @@ def parser_of(text, default):
 
 
 def checked(p):
-    """The command line; stays on one CPU for each thread from then on."""
+    """The command line; stays on its CPUs from then on."""
     args = p.parse_args()
     args.target = args.target or best_target(args.gcc2nn)
     for name in args.peers:
         if name not in PEERS:
             p.error(f"no peer '{name}'; there are {', '.join(PEERS)}")
-    cpus = sorted(c for c in os.sched_getaffinity(0) if args.cpu is None or c <= args.cpu)
-    if not 0 < args.threads <= len(cpus):
-        p.error(f"{args.threads} threads need as many CPUs; there are {len(cpus)}")
-    os.sched_setaffinity(0, cpus[-args.threads:])
+    args.cpus = sorted(c for c in os.sched_getaffinity(0) if args.cpu is None or c <= args.cpu)
+    if not 0 < args.threads <= len(args.cpus):
+        p.error(f"{args.threads} threads need as many CPUs; there are {len(args.cpus)}")
+    stay(args)
     return args
+
+
+def stay(args):
+    """On one CPU for each thread from now on."""
+    os.sched_setaffinity(0, args.cpus[-args.threads:])
 
 
 def options(text, default):
