@@ -115,12 +115,12 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
 /* What all of them share (memory_byte: weights come at 14 GB/s where a core runs at 3.5 GHz, as measured on a Sapphire
  * Rapids); and the sizes of their caches. */
 #define CPU                                                                                                            \
-    .memory_byte = 1 / 4.0, .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8,               \
-    .stack_cells = 4096, .row_cells = 1 << 16
+    .memory_byte = 1 / 4.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096, .row_cells = 1 << 16
 /* Threads that wait look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
 #define THREADS               .fork = 10000, .division = 20
-#define CACHES(first, second) .l1 = {first, 1 / 96.0, 4}, .l2 = {second, 1 / 24.0, 8}
-#define X86_CACHES(second)    .l1 = {32 << 10, 1 / 96.0, 8}, .l2 = {second, 1 / 24.0, 8}
+#define CACHES(first, second) .l1 = {first, 1 / 96.0, 4}, .l2 = {second, 1 / 24.0, 8}, .partial_sum_byte = 1 / 64.0
+#define X86_CACHES(second, sum)                                                                                        \
+    .l1 = {32 << 10, 1 / 96.0, 8}, .l2 = {second, 1 / 24.0, 8}, .partial_sum_byte = 1 / (sum)
 /* Without vectors the body of a loop is a tile, and code is dear on small machines. */
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
@@ -147,14 +147,14 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .whole_tile = 4};
 const struct machine machine_sse2 = {CPU,
                                      THREADS,
-                                     X86_CACHES(256 << 10),
+                                     X86_CACHES(256 << 10, 64.0),
                                      VECTOR(16, 128),
                                      .name = "sse2",
                                      .ops = separate,
                                      .micros = sse2_dots,
                                      .excess = true};
-#define AVX2                   CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
-#define AVX512_OF(second, how) CPU, THREADS, X86_CACHES(second), VECTOR(32, 512), .ops = how
+#define AVX2                   CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .ops = fused
+#define AVX512_OF(second, how) CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .ops = how
 #define AVX512                 AVX512_OF(1 << 20, fused)
 #define NEON                   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};

@@ -59,6 +59,12 @@ static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
     }
     return true;
 }
+/* Blocked channels lie a picture apart, block by block. */
+static bool blocks_follow_each_other(struct plan *u, const struct tiling *g) {
+    int64_t apart;
+    expr rest, place = buf_offset(u->c, g->scalar->u.buf, g->scalar->arg);
+    return g->kred >= 0 && x_linear_in(u->c, place, g->q->sum->u.stage.red[g->kred], &apart, &rest) && apart == 1;
+}
 /* false: one of them is open, or nothing is chosen by them. steps: of the sum. */
 static bool find_sizes(struct plan *u, const struct tiling *g, double steps, struct contraction_sizes *s) {
     for (int i = 0; i < nsums_of(g); i++)
@@ -74,6 +80,8 @@ static bool find_sizes(struct plan *u, const struct tiling *g, double steps, str
     s->panel = steps * g->micro->k0 * g->nv * (double)dtype_bytes(g->vec->u.buf->type);
     s->w = s->panel * (double)s->panels, s->y = cells * (double)dtype_bytes(g->q->sum->u.stage.buf->type);
     s->products = cells * steps / g->vector / g->op.starts;
+    s->one_stream = blocks_follow_each_other(u, g);
+    s->apart = g->lane == naxes_of(g) - 1 && g->N * dtype_bytes(g->q->sum->u.stage.buf->type) >= u->m->line;
     return true;
 }
 static double typical(struct plan *u, const struct var *v) {

@@ -17,6 +17,8 @@ struct contraction_sizes {
     double x, w, y, panel;  /* bytes: rows, weights, result; a panel of weights */
     int64_t panels, tiles;  /* tiles of one row */
     int64_t extent, blocks; /* of the group, of the sum */
+    bool one_stream;        /* the blocks of a row lie one behind the other, else each in a place of its own */
+    bool apart;             /* sums of neighbouring rows do not lie side by side */
 };
 struct blocking { /* groups of rows, blocks of the sum at a time, and whether chunks go round all panels */
     int64_t groups, chunk;

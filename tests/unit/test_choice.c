@@ -48,7 +48,7 @@ Test(choice, open_sizes_of_which_something_is_said_have_chunks) {
     const char *nodes = "%p: ? = MaxPool(%x) {kernel_shape=[1,1]} %h: ? = Conv(%p, %w) {kernel_shape=[1,1]} "
                         "%y: ? = MaxPool(%h) {kernel_shape=[1,1]}";
     const char *said = choices("x86-avx2", format(c, "sym a: 1..4096@13\nsym b: 1..4096@13\n%s", w), x, nodes),
-               *first = strstr(said, "contraction: lanes 8"), *chunks = strstr(said, "16 blocks at a time, outside");
+               *first = strstr(said, "contraction: lanes 8"), *chunks = strstr(said, "32 blocks at a time, outside");
     cr_expect(first && chunks && chunks < strchr(first, '\n'), "%s", said);
     const char *not_said = choices("x86-avx2", format(c, "sym a: 1..4096\nsym b: 1..4096\n%s", w), x, nodes);
     cr_expect(!strstr(not_said, "blocks at a time"), "%s", not_said);
