@@ -313,6 +313,11 @@ bool take_percentile(struct options *o, const char *value, struct text *problem)
     o->quantize.percentile = v;
     return true;
 }
+bool take_weight_bits(struct options *o, const char *value, struct text *problem) {
+    if (!one_of(o->arena, value, WEIGHT_BITS, problem)) return false;
+    o->quantize.seven_bits = strcmp(value, "7") == 0;
+    return true;
+}
 bool take_weights_only(struct options *o, const char *value, struct text *problem) {
     if (!one_of(o->arena, value, WEIGHTS_ONLY, problem)) return false;
     o->quantize.weights_only = strcmp(value, "int4") == 0 ? I4 : I8;

@@ -285,6 +285,10 @@ const struct option_row option_rows[] = {
      CMD_QUANTIZE, take_percentile, NULL, ONCE},
     {"per-tensor", 0, NULL, "weights have one scale, not one for each channel of the result", CMD_QUANTIZE,
      take_per_tensor, NULL, ONCE},
+    {"weight-bits", 0, "N",
+     "codes of weights have 8 bits, -127 to 127 (default), or 7, -64 to 64: faster where a CPU sums two products in 16 "
+     "bits, x86 without VNNI (see docs/quantize.md)",
+     CMD_QUANTIZE, take_weight_bits, WEIGHT_BITS, ONCE},
     {"weights-only", 0, "TYPE",
      "round nothing but constant weights, which needs no samples: int8, with a scale for each channel of the result; "
      "int4, those of matrices, with one for each 32 that are summed",
@@ -337,6 +341,7 @@ static const struct {
     {"max-drop", CMD_QUANTIZE, "eval"},
     {"percentile", CMD_QUANTIZE, "method=percentile"},
     {"per-tensor", CMD_QUANTIZE, "calib"},
+    {"weight-bits", CMD_QUANTIZE, "calib"},
     {"sensitivity", CMD_QUANTIZE, "calib"},
     {"name", CMD_OPT, "emit-c"},
     {"proc", CMD_OPT, "steps|replay"},
@@ -361,7 +366,7 @@ static const struct {
     {"no-run", CMD_REPORT | CMD_DIFF, "runs|warmup|data|input", false},
     {"no-run", CMD_DIFF, "rtol|atol", false},
     {"weights-only", CMD_QUANTIZE,
-     "calib|eval|method|percentile|bias-correction|equalize|sensitivity|per-tensor|max-drop", false},
+     "calib|eval|method|percentile|bias-correction|equalize|sensitivity|per-tensor|weight-bits|max-drop", false},
     {"steps", CMD_OPT, "replay", false},
     {"lower", CMD_OPT, "steps|replay|proc|emit-c", false},
     {"no-config", CMD_SETTINGS, "config|profile", false},

@@ -24,7 +24,7 @@ struct quantize_options {
     enum range_method method;
     double percentile;       /* in percent */
     enum dtype weights_only; /* I8, I4; NONE: all */
-    bool sensitivity, per_tensor, bias_correction, equalize;
+    bool sensitivity, per_tensor, seven_bits, bias_correction, equalize;
     VEC(const char *) exclude;
 };
 typedef VEC(const char *) word_list;

@@ -54,6 +54,7 @@ struct quant_plan *quantization_insert(const struct quantization *z, struct quan
                                      .measured = whole,
                                      .quantities = z->quantities,
                                      .seen = z->seen,
+                                     .seven_bits = z->o->quantize.seven_bits,
                                      .per_channel = !z->o->quantize.per_tensor,
                                      .correct_bias = z->o->quantize.bias_correction});
     return p;

@@ -42,6 +42,7 @@ int find_sensitivity(struct quantization *z) {
                                                .measured = p,
                                                .quantities = z->quantities,
                                                .seen = z->seen,
+                                               .seven_bits = z->o->quantize.seven_bits,
                                                .per_channel = !z->o->quantize.per_tensor});
         ok = graph_infer(s.u.g) && runner_open(&r, &s) && samples_find(s.c, "calib", z->o->quantize.calib, &samples) &&
              runner_each(&r, &samples, "sensitivity", see_powers, &powers);

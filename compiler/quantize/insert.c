@@ -65,7 +65,7 @@ struct weights {
     double x_scale;
 };
 static int64_t slice_of(const struct weights *w, int64_t i) { return w->axis < 0 ? 0 : i / w->inner % w->scales; }
-static struct weights weights_of(struct graph *g, struct node *n, bool per_channel) {
+static struct weights weights_of(struct graph *g, struct node *n, bool per_channel, bool seven_bits) {
     struct weights w = {.g = g, .n = n, .w = n->ins.v[1]->init, .axis = -1, .scales = 1, .inner = 1};
     if (per_channel) w.axis = n->op->integers->scaled_axis(n);
     if (w.axis >= 0) {
@@ -78,7 +78,7 @@ static struct weights weights_of(struct graph *g, struct node *n, bool per_chann
         if (v > most[slice_of(&w, i)]) most[slice_of(&w, i)] = v;
     }
     w.of = NEWN(&g->ctx->arena, struct quantity, w.scales + 1);
-    for (int64_t k = 0; k < w.scales; k++) w.of[k] = quantity_around_zero(most[k]);
+    for (int64_t k = 0; k < w.scales; k++) w.of[k] = quantity_around_zero(most[k], seven_bits ? SEVEN_BITS : CODE_MOST);
     return w;
 }
 /* f32 of the dims that a scale of these weights has. */
@@ -163,7 +163,7 @@ static void correct_bias(const struct insertion *x, const struct weights *w) {
 void quant_insert(const struct insertion *x) {
     for (int k = 0; k < x->plan->products.n; k++) {
         struct node *n = x->plan->products.v[k];
-        struct weights w = weights_of(x->plan->g, n, x->per_channel);
+        struct weights w = weights_of(x->plan->g, n, x->per_channel, x->seven_bits);
         w.x_scale = (double)quantity_of(x, quant_point_of(x->plan, n->ins.v[0])).scale;
         if (x->correct_bias) correct_bias(x, &w);
         widen_scales(&w);
@@ -207,7 +207,7 @@ int quant_insert_weights(struct quant_plan *p, enum dtype type) {
         struct node *n = p->products.v[k];
         if (type == I4 && !round_in_blocks(p->g, n)) continue;
         if (type == I8) {
-            struct weights w = weights_of(p->g, n, true);
+            struct weights w = weights_of(p->g, n, true, false);
             round_weights(&w);
         }
         all++;
@@ -227,7 +227,7 @@ void quant_insert_twins(const struct insertion *x) {
     for (int k = 0; k < x->plan->products.n; k++) {
         struct node *n = x->plan->products.v[k];
         struct map same = {.arena = &g->ctx->arena};
-        struct weights w = weights_of(g, n, x->per_channel);
+        struct weights w = weights_of(g, n, x->per_channel, x->seven_bits);
         struct tensor *t = tensor_new(&g->ctx->arena, F32, w.w->dims, w.w->rank);
         for (int64_t i = 0, count = tensor_count(t); i < count; i++) tensor_set_f(t, i, rounded(&w, i));
         struct node *twin = node_copy(g->top, n, &same);

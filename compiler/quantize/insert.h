@@ -12,6 +12,7 @@ struct insertion {
     const struct quantity *quantities;
     const struct seen *seen; /* for the bias correction */
     bool per_channel;        /* weights have a scale for each channel of the result */
+    bool seven_bits;         /* of weights, for machines that sum two products in 16 bits */
     bool correct_bias;       /* what rounded weights change on average is taken off the bias */
 };
 void quant_insert(const struct insertion *x);

@@ -29,8 +29,8 @@ struct quantity quantity_of_range(struct range r) {
     double zero = nearbyint(CODE_LEAST - lo / (double)(float)scale);
     return (struct quantity){(float)scale, (int)fmin(fmax(zero, CODE_LEAST), CODE_MOST)};
 }
-struct quantity quantity_around_zero(double most) {
-    double scale = most / CODE_MOST;
+struct quantity quantity_around_zero(double most, int greatest) {
+    double scale = most / greatest;
     return (struct quantity){scale >= FLT_MIN ? (float)scale : 1, 0};
 }
 int quantity_code(struct quantity q, double v) {

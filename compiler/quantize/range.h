@@ -49,11 +49,11 @@ struct quantity {
     float scale;
     int zero;
 };
-enum { CODE_LEAST = -128, CODE_MOST = 127 };
+enum { CODE_LEAST = -128, CODE_MOST = 127, SEVEN_BITS = 64 };
 /* Codes of 8 bits for a range, which is widened to hold 0 so that a zero of padding has a code. */
 struct quantity quantity_of_range(struct range r);
-/* Codes for values of both signs around 0 up to `most`, as weights have them: zero point 0, -128 is not used. */
-struct quantity quantity_around_zero(double most);
+/* Codes of -greatest to greatest for values of both signs around 0 up to `most`, as weights have them: zero point 0. */
+struct quantity quantity_around_zero(double most, int greatest);
 int quantity_code(struct quantity q, double v); /* the nearest, halves to even, as QuantizeLinear does */
 /* How far two histograms of the same parts lie apart: the Jensen-Shannon divergence, 0 (equal) to 1 (disjoint). */
 double histogram_distance(const struct histogram *a, const struct histogram *b);

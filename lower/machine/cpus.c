@@ -82,12 +82,17 @@ static const struct operation cortex_m[] = {
     {&micro_vpdpbusd, 5, starts}, {&micro_vpdpbusd_x8, 5, 2}, {&micro_vpdpbusd_x4, 5, 2}, { &micro_vpdpwssd, 5, starts }
 #define TILES(row, all, half)                                                                                          \
     {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
-static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE}, avx2_dots[] = {PAIRS_256, NO_MORE},
+static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},
+                                avx2_dots[] = {{&micro_vpmaddubsw, 6, 0.95}, PAIRS_256, NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2},
                                                   {&micro_vpdpbusd_vex_x4, 5, 2},
                                                   PAIRS_256,
                                                   NO_MORE},
-                                avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, PAIRS_256, NO_MORE},
+                                avx512_dots[] = {{&micro_vpmaddubsw_x16, 6, 2 / 3.0},
+                                                 {&micro_vpmaddubsw, 6, 2 / 3.0},
+                                                 {&micro_vpmaddwd_x16, 6, 1},
+                                                 PAIRS_256,
+                                                 NO_MORE},
                                 avx512vnni_dots[] = {VNNI(2), NO_MORE},
                                 /* as often as multiply-adds of f32, on Zen 4 and 5 */
     avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1}, VNNI(1), NO_MORE},

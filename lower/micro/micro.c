@@ -13,6 +13,8 @@ DOT(vpdpbusd_x8, U8, I8, 8, 4);
 DOT(vpdpbusd_x4, U8, I8, 4, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
 DOT(vpdpbusd_vex_x4, U8, I8, 4, 4);
+DOT(vpmaddubsw, U8, I8, 8, 4);
+DOT(vpmaddubsw_x16, U8, I8, 16, 4);
 DOT(vpdpwssd, I16, I16, 16, 2);
 DOT(pmaddwd, I16, I16, 4, 2);
 DOT(vpmaddwd, I16, I16, 8, 2);

@@ -1,8 +1,9 @@
 /* Instructions of x86 for integer dot products. A row says the same thing twice: as loops, which the interpreter runs
  * and `tensorize` looks for, and as C. tests/targets/rows holds the two to each other.
  *
- * vpmaddubsw is no row: it saturates the sums of pairs in 16 bits (255 * 127 * 2 does not fit), so it equals no sum of
- * products. vpmaddwd on bytes that lie as 16 bits is exact; widened beside it, a byte would cost more than its product.
+ * vpmaddubsw saturates the sums of pairs in 16 bits (255 * 127 * 2 does not fit), so it equals the sum of products
+ * where weights have seven bits alone. vpmaddwd on bytes that lie as 16 bits is always exact; widened beside it, a byte
+ * would cost more than its product.
  */
 #include "lower/target/rows.h"
 
@@ -13,10 +14,11 @@
     "proc p(C: i32[" lanes "] inout, A: u8[4] in, B: i8[" lanes ",4] in)\n"                                            \
     "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
 /* 32 bits of a, repeated, times those of each lane: `sum` is c with the products of `a` and `w` added. */
-#define DOTS(row, loops, lanes, ta, tb, each, element, vector, load, set, sum, order)                                  \
+#define DOTS(row, loops, lanes, ta, tb, each, element, vector, load, set, sum, order, limits)                          \
     static const struct instr_row row = {.name = #row,                                                                 \
                                          .body = loops(lanes),                                                         \
                                          .holes = {{"C", I32, {1, 0}}, {"A", ta, {0, 1}}, {"B", tb, {each, 1}}},       \
+                                         .within = limits,                                                             \
                                          .helper = "static inline " vector " nn_" #row "(" vector " c, const " element \
                                                    " *x, const void *b) {\n"                                           \
                                                    "    int32_t side;\n    __builtin_memcpy(&side, x, 4);\n"           \
@@ -26,17 +28,27 @@
 /* Pairs of 16-bit integers. Behind an addition c passes through an assembler statement without instructions: gcc takes
  * sums of integers apart, to add them in another order, and spills what then waits in registers (half of the time of a
  * pointwise convolution). */
-#define AS_WRITTEN             "    __asm(\"\" : \"+v\"(c));\n"
-#define PAIRS(row, lanes, ...) DOTS(row, DOT2, lanes, I16, I16, 2, "int16_t", __VA_ARGS__)
+#define AS_WRITTEN "    __asm(\"\" : \"+v\"(c));\n"
+#define ANY                                                                                                            \
+    { NULL, 0, 0 }
+#define SEVEN_BITS                                                                                                     \
+    { "B", -64, 64 }
+#define PAIRS(row, lanes, ...) DOTS(row, DOT2, lanes, I16, I16, 2, "int16_t", __VA_ARGS__, ANY)
 /* Four unsigned bytes times four signed ones, summed without saturation. */
-#define FOURS(row, lanes, ...) DOTS(row, DOT4, lanes, U8, I8, 4, "uint8_t", __VA_ARGS__, "")
-#define X4                     "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm"
-#define X8                     "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256"
-#define X16                    "__m512i", "_mm512_loadu_si512(b)", "_mm512"
+#define FOURS(row, lanes, ...) DOTS(row, DOT4, lanes, U8, I8, 4, "uint8_t", __VA_ARGS__, "", ANY)
+/* The same by way of sums of two in 16 bits. */
+#define SHORT_FOURS(row, lanes, ...) DOTS(row, DOT4, lanes, U8, I8, 4, "uint8_t", __VA_ARGS__, AS_WRITTEN, SEVEN_BITS)
+#define X4                           "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm"
+#define X8                           "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256"
+#define X16                          "__m512i", "_mm512_loadu_si512(b)", "_mm512"
 PAIRS(pmaddwd, "4", X4, "_mm_add_epi32(c, _mm_madd_epi16(a, w))", AS_WRITTEN);
 PAIRS(vpmaddwd, "8", X8, "_mm256_add_epi32(c, _mm256_madd_epi16(a, w))", AS_WRITTEN);
 PAIRS(vpmaddwd_x16, "16", X16, "_mm512_add_epi32(c, _mm512_madd_epi16(a, w))", AS_WRITTEN);
 PAIRS(vpdpwssd, "16", X16, "_mm512_dpwssd_epi32(c, a, w)", "");
+SHORT_FOURS(vpmaddubsw, "8", X8,
+            "_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_maddubs_epi16(a, w), _mm256_set1_epi16(1)))");
+SHORT_FOURS(vpmaddubsw_x16, "16", X16,
+            "_mm512_add_epi32(c, _mm512_madd_epi16(_mm512_maddubs_epi16(a, w), _mm512_set1_epi16(1)))");
 FOURS(vpdpbusd_vex, "8", X8, "_mm256_dpbusd_avx_epi32(c, a, w)");
 FOURS(vpdpbusd_vex_x4, "4", X4, "_mm_dpbusd_avx_epi32(c, a, w)");
 FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
@@ -58,9 +70,10 @@ static const struct instr_row vdpbf16ps = {
     .bound = 2};
 
 const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, NULL};
-const struct instr_row *const nn_instrs_avx2[] = {&vpmaddwd, &pmaddwd, NULL};
+const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw, &vpmaddwd, &pmaddwd, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_vex_x4, &vpmaddwd, &pmaddwd, NULL};
-const struct instr_row *const nn_instrs_avx512[] = {&vpmaddwd_x16, &vpmaddwd, &pmaddwd, NULL};
+const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16, &vpmaddubsw, &vpmaddwd_x16,
+                                                    &vpmaddwd,       &pmaddwd,    NULL};
 #define VNNI &vpdpbusd, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, &pmaddwd, NULL
 const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
 const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, VNNI};

@@ -93,13 +93,16 @@ Test(choice, what_no_strategy_takes_has_its_reason) {
 Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[64,16,3] = splat 1\n",
                *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}";
-    says(choices("x86-avx2", consts, "%x: u8[1,16,140]", nodes), "contraction: vpmaddwd, lanes 8 along n0");
+    says(choices("x86-avx2", consts, "%x: u8[1,16,140]", nodes), "contraction: vpmaddubsw, lanes 8 along n0");
+    const char *of_eight_bits =
+        "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[64,16,3] = splat 72\n";
+    says(choices("x86-avx2", of_eight_bits, "%x: u8[1,16,140]", nodes), "contraction: vpmaddwd, lanes 8 along n0");
     says(choices("x86-avx512vnni", consts, "%x: u8[1,16,140]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
     says(choices("cortex-m4", consts, "%x: u8[1,16,140]", nodes), "contraction: smlad_u8i8, lanes 1 along n0");
     says(choices("aarch64-dotprod", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot, lanes 4 along n0");
     says(choices("cortex-a55", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot, lanes 4 along n0");
     /* in groups they would have to be put first; has none */
-    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
+    says(choices("x86-avx512", of_eight_bits, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
     says(choices("x86-64", consts, "%x: u8[1,16,140]", nodes), "contraction: pmaddwd, lanes 4 along n0");
 }
 /* Of one channel what lies side by side is the window; 13 registers hold a line of six sums, and not one of eight. */
@@ -262,7 +265,7 @@ Test(choice, a_record_decides) {
 }
 /* Without instructions for bytes the first convolution stores what the second one multiplies; with them, bytes. */
 Test(choice, bytes_between_kernels_lie_as_they_are_multiplied) {
-    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,16,3] = splat 1\n",
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,16,3] = splat 72\n",
                *nodes = "%h: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]} "
                         "%y: ? = QLinearConv(%h, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}";
     says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "y0[m0,n0,s0]: i16 = i32(min(max(");
