@@ -69,10 +69,13 @@ static bool holds_all(enum dtype type, const struct sums *q) {
                               : INT16_MAX;
     return lo <= q->least && q->greatest <= hi;
 }
-/* Is it right for b'? */
-static bool multiplies(const struct micro *m, const struct sums *q) {
+/* Is it right for b', as far as that is of the right type? */
+static bool within_limits(const struct micro *m, const struct sums *q) {
     int64_t lo, hi;
-    return holds_all(m->b, q) && (!micro_within(m, &lo, &hi) || (lo <= q->least && q->greatest <= hi));
+    return !micro_within(m, &lo, &hi) || (lo <= q->least && q->greatest <= hi);
+}
+static bool multiplies(const struct micro *m, const struct sums *q) {
+    return holds_all(m->b, q) && within_limits(m, q);
 }
 /* The narrowest type that holds b'; wanted first. */
 static enum dtype type_for(const struct sums *q, enum dtype wanted) {
@@ -536,17 +539,28 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
 double micro_cycles(const struct machine *m, const struct micro_speed *s, double products) {
     return products / ((s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts);
 }
-/* The same sums with less to do in each step; at best in the machine's fastest way. */
+/* In the machine's fastest way that is right for b'. */
+static double fastest(struct sums *q) {
+    const struct var *dims[32];
+    expr at[32], zb, value;
+    double products = products_of(q), least = INFINITY;
+    const struct tensor *whole = centered(q, dims, at, &zb, &value);
+    q->least = INT16_MIN, q->greatest = INT16_MAX;
+    if (whole) tensor_range(whole, &q->least, &q->greatest);
+    for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
+        if (m->micro->sum == I32 && within_limits(m->micro, q))
+            least = fmin(least, micro_cycles(q->at->m, m, products));
+    return least;
+}
+/* The same sums with less to do in each step, at best. */
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row) {
-    double least = algorithm_rows[0].cycles(q, &algorithm_rows[0]) / 2, products = 0;
+    double half = algorithm_rows[0].cycles(q, &algorithm_rows[0]) / 2, sum = 0;
     (void)row;
     for (struct stmt *s = q->stmts->first; s; s = s->next) {
         struct sums u = {.at = q, .c = q->c, .s = s};
-        if (s->kind == S_STAGE && is_one(&u)) products += products_of(&u);
+        if (s->kind == S_STAGE && is_one(&u)) sum += fastest(&u);
     }
-    for (const struct micro_speed *m = q->m->micros; m && m->micro; m++)
-        if (m->micro->sum == I32) least = fmin(least, micro_cycles(q->m, m, products));
-    return least;
+    return fmin(half, sum);
 }
 bool integer_product(const struct algorithm_query *q, struct stmt *s, struct integer_product *out) {
     struct sums u = {.at = q, .c = q->c, .s = s};

@@ -10,8 +10,11 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
     const struct operation *o = machine_op(m, X_FMA, t);
     return o ? o : machine_op(m, X_ADD, t);
 }
-/* Operands of that type, or of bytes of the other sign. */
+/* Operands of that type, or of bytes of the other sign. Where few weights may be multiplied so, those of seven bits, it
+ * is no reason to lay anything out for it. */
 static bool takes(const struct micro *micro, enum dtype t) {
+    int64_t lo, hi;
+    if (micro_within(micro, &lo, &hi) && hi < INT8_MAX) return false;
     bool floats = dtype_is_float(micro->a) || dtype_is_float(t);
     return floats ? micro->a == t : dtype_bytes(micro->a) == dtype_bytes(t);
 }

@@ -63,12 +63,12 @@ Test(problem, attention) {
     says(t, "+= a[b0,b1,m0,k0] * b[b0,b1,k0,n0]");
 }
 Test(problem, integers_less_zero_points) {
-    const char *t = problems("const %w: u8[32,48] = splat 3\nconst %zw: u8[48] = splat 2\n", "%x: u8[5,32], %zx: u8[]",
-                             "%y: ? = MatMulInteger(%x, %w, %zx, %zw)");
+    const char *t = problems("const %w: u8[32,48] = splat 103\nconst %zw: u8[48] = splat 2\n",
+                             "%x: u8[5,32], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx, %zw)");
     says(t, "contraction\n");
     says(t, "axes m0<5 n0<48; sums k0<32\n");
     says(t, "a: i16[5,32]\n");           /* in what the machine multiplies */
-    says(t, "b: i16[32,48] constant\n"); /* 3 - 2 */
+    says(t, "b: i16[32,48] constant\n"); /* 103 - 2 */
     says(t, "x1: i32[48] constant\n");   /* their sums */
     says(t, "sum[m0,n0]: i32 += a[m0,k0] * b[k0,n0], over k0<32, from 0i32 - x0[] * x1[n0]");
 }
