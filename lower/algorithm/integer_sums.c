@@ -539,17 +539,27 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
 double micro_cycles(const struct machine *m, const struct micro_speed *s, double products) {
     return products / ((s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts);
 }
-/* In the machine's fastest way that is right for b'. */
-static double fastest(struct sums *q) {
+/* Where b' lies. Its cells are computed for that where zero points differ alone: weights are many. */
+static void find_range(struct sums *q) {
     const struct var *dims[32];
     expr at[32], zb, value;
-    double products = products_of(q), least = INFINITY;
-    const struct tensor *whole = centered(q, dims, at, &zb, &value);
+    struct x_range z = x_range(q->zb);
+    const struct tensor *t = z.lo == z.hi ? q->p.b.read->u.buf->data : centered(q, dims, at, &zb, &value);
     q->least = INT16_MIN, q->greatest = INT16_MAX;
-    if (whole) tensor_range(whole, &q->least, &q->greatest);
-    for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
-        if (m->micro->sum == I32 && within_limits(m->micro, q))
-            least = fmin(least, micro_cycles(q->at->m, m, products));
+    if (!t) return;
+    tensor_range(t, &q->least, &q->greatest);
+    if (z.lo == z.hi) q->least -= (int64_t)z.lo, q->greatest -= (int64_t)z.lo;
+}
+/* In the machine's fastest way that is right for b'. */
+static double fastest(struct sums *q) {
+    double products = products_of(q), least = INFINITY;
+    bool known = false;
+    for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++) {
+        int64_t lo, hi;
+        if (m->micro->sum != I32) continue;
+        if (!known && micro_within(m->micro, &lo, &hi)) find_range(q), known = true;
+        if (within_limits(m->micro, q)) least = fmin(least, micro_cycles(q->at->m, m, products));
+    }
     return least;
 }
 /* The same sums with less to do in each step, at best. */

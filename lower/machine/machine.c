@@ -14,9 +14,9 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
  * is no reason to lay anything out for it. */
 static bool takes(const struct micro *micro, enum dtype t) {
     int64_t lo, hi;
-    if (micro_within(micro, &lo, &hi) && hi < INT8_MAX) return false;
     bool floats = dtype_is_float(micro->a) || dtype_is_float(t);
-    return floats ? micro->a == t : dtype_bytes(micro->a) == dtype_bytes(t);
+    if (floats ? micro->a != t : dtype_bytes(micro->a) != dtype_bytes(t)) return false;
+    return !micro_within(micro, &lo, &hi) || hi >= INT8_MAX;
 }
 int machine_block(const struct machine *m, enum dtype t, int64_t channels) {
     int lanes = machine_lanes(m, F32);

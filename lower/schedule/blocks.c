@@ -59,11 +59,15 @@ static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
     }
     return true;
 }
+/* So many cells of the broadcast operand lie from one that is read to the next along v; false: now so, now so. */
+static bool cells_apart(struct plan *u, const struct tiling *g, const struct var *v, int64_t *apart) {
+    expr rest;
+    return x_linear_in(u->c, buf_offset(u->c, g->scalar->u.buf, g->scalar->arg), v, apart, &rest);
+}
 /* Blocked channels lie a picture apart, block by block. */
 static bool blocks_follow_each_other(struct plan *u, const struct tiling *g) {
     int64_t apart;
-    expr rest, place = buf_offset(u->c, g->scalar->u.buf, g->scalar->arg);
-    return g->kred >= 0 && x_linear_in(u->c, place, g->q->sum->u.stage.red[g->kred], &apart, &rest) && apart == 1;
+    return g->kred >= 0 && cells_apart(u, g, g->q->sum->u.stage.red[g->kred], &apart) && apart == 1;
 }
 /* false: one of them is open, or nothing is chosen by them. steps: of the sum. */
 static bool find_sizes(struct plan *u, const struct tiling *g, double steps, struct contraction_sizes *s) {
@@ -133,9 +137,8 @@ static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times)
 int64_t rows_that_collide(struct plan *u, const struct tiling *g) {
     const struct machine *m = u->m;
     int64_t sets = m->l1.ways ? m->l1.bytes / m->line / m->l1.ways : 0, apart, rows = 0;
-    expr rest, place = buf_offset(u->c, g->scalar->u.buf, g->scalar->arg);
     if (g->row < 0 || g->mr <= m->l1.ways || !sets) return 0;
-    if (!x_linear_in(u->c, place, axis_var(g, g->row), &apart, &rest)) return 0;
+    if (!cells_apart(u, g, axis_var(g, g->row), &apart)) return 0;
     if (!mul_ok(apart, dtype_bytes(g->scalar->u.buf->type), &apart) || apart < 0 || apart > 1 << 30) return 0;
     for (int i = 0; i < g->mr; i++) {
         int together = 0;

@@ -285,7 +285,11 @@ def with_inputs(spec, args, folder_of_data=None):
 
 def bench(spec, args, folder_of_data=None):
     """Times of a model and its peers."""
-    name, path, session, inputs, dims = with_inputs(spec, args, folder_of_data)
+    return bench_with(args, *with_inputs(spec, args, folder_of_data))
+
+
+def bench_with(args, name, path, session, inputs, dims):
+    """The same of what with_inputs has found."""
     with tempfile.TemporaryDirectory(prefix="nn-bench-") as temporary:
         folder = temporary
         if args.keep:

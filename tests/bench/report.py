@@ -59,11 +59,12 @@ def measure(name, way, args):
     spec, data = f"{name}:{sizes}" if sizes else name, None if sizes or not data else data[0]
     with tempfile.TemporaryDirectory(prefix="nn-report-") as folder:
         args.keep = args.keep or folder
-        result = models.bench(spec, args, data)
+        _, path, _, inputs, dims = given = models.with_inputs(spec, args, data)
+        result = models.bench_with(args, *given)
         if way == runs_of(name)[0] and worth(result):
-            result["first"] = first_results(spec, args, data, [p for p in args.peers if p in result["peers"]])
+            result["first"] = first_results(path, os.path.join(args.keep, name), inputs, result["peers"])
             if least(result) < NEAR:
-                result["kernels"] = kernels(name, result["dims"], args, data)
+                result["kernels"] = kernels(path, dims, args, data)
             if result["ms"] >= THREADS_MS and len(args.cpus) >= THREADS:
                 result["threads"] = on_threads(spec, args, data)
     return result
@@ -71,35 +72,32 @@ def measure(name, way, args):
 
 def on_threads(spec, args, data):
     """In a process of its own: runtimes count the CPUs once, and a library that is loaded is not loaded again."""
-    args = copy.copy(args)
-    args.threads, args.keep = THREADS, None
-    models.stay(args)
+    several = copy.copy(args)
+    several.threads, several.keep = THREADS, None
+    models.stay(several)
     try:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            return pool.apply(models.bench, (spec, args, data))
+            return pool.apply(models.bench, (spec, several, data))
     finally:
-        args.threads = 1
         models.stay(args)
 
 
-def first_results(spec, args, data, peers):
-    """{runtime: {ms, bytes} from nothing to the first result}, of what args.keep holds; medians of three."""
-    name, path, _, inputs, _ = models.with_inputs(spec, args, data)
+def first_results(path, built, inputs, peers):
+    """{runtime: {ms, bytes} from nothing to the first result}; built: the folder of the compiled model. Medians of three."""
     out = {}
     with tempfile.TemporaryDirectory(prefix="nn-first-") as folder:
         np.savez(os.path.join(folder, "inputs.npz"), **inputs)
         for runtime in ["ours", *peers]:
-            command = [sys.executable, os.path.join(models.HERE, "first.py"), runtime, path, os.path.join(args.keep, name),
-                       os.path.join(folder, "inputs.npz")]
+            command = [sys.executable, os.path.join(models.HERE, "first.py"), runtime, path, built, os.path.join(folder, "inputs.npz")]
             runs = [json.loads(models.run(*command)) for _ in range(3)]
             out[runtime] = {what: sorted(r[what] for r in runs)[1] for what in ("ms", "bytes")}
     return out
 
 
-def kernels(name, dims, args, data):
+def kernels(path, dims, args, data):
     """What `bench --per-kernel` says of the kernels."""
     options = [f"--data={data}"] if data else [f"--dim={d}={size}" for d, size in dims.items()]
-    told = models.run(args.gcc2nn, "bench", models.find_model(name), f"--target={args.target}", "--per-kernel", "--json", *options)
+    told = models.run(args.gcc2nn, "bench", path, f"--target={args.target}", "--per-kernel", "--json", *options)
     return json.loads(told)["kernels"]
 
 
@@ -214,6 +212,11 @@ def times_section(found, way, args):
     return [f"## {title}", "", what, "", f"![{title}]({image})", "", *table(found, way, peers), ""]
 
 
+def named(peers, peer):
+    """The one of them that is this peer, in whatever precision; None: it refused."""
+    return next((p for p in peers if p.startswith(peer)), None)
+
+
 def threads_section(found):
     rows = [(name, r, r["threads"]) for name, r in as_they_are(found) if "threads" in r]
     if not rows:
@@ -224,7 +227,7 @@ def threads_section(found):
     for name, one, two in rows:
         line = f"| {name} | {two['ms']:.3g} | {one['ms'] / two['ms']:.2f} |"
         for peer, values in cells.items():
-            peer = next((p for p in two["peers"] if p.startswith(peer)), None)
+            peer = named(two["peers"], peer)
             line += f" {two['peers'][peer]['ms']:.3g} | {told(faster(two, peer))} |" if peer else " refuses | – |"
             values.append(faster(two, peer) if peer else None)
         lines.append(line)
@@ -245,7 +248,7 @@ def first_section(found):
         ours = first["ours"]
         line = f"| {name} | {ours['ms']:.3g} | {ours['bytes'] / 1e6:.3g} |"
         for (peer, what), values in means.items():
-            theirs = next((r for runtime, r in first.items() if runtime.startswith(peer)), None)
+            theirs = first.get(named(first, peer))
             times = theirs[what] / max(ours[what], 1e-9) if theirs else None
             shown = theirs and (f"{theirs[what]:.3g}" if what == "ms" else f"{theirs[what] / 1e6:.3g}")
             line += f" {shown or 'refuses'} | {told(times)} |"
