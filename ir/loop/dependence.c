@@ -272,16 +272,17 @@ static expr joined(struct ctx *c, const struct buf *b, const expr *idx, int from
     }
     return e;
 }
-struct divisor {
+struct division {
     const struct var *v;
+    expr of; /* what depends on v and is divided; NULL: nothing is */
     int64_t by;
 };
-static bool find_divisor(void *env, expr e) {
-    struct divisor *d = env;
+static bool find_division(void *env, expr e) {
+    struct division *d = env;
     if ((e->op == X_DIV || e->op == X_MOD) && e->type == IDX && e->arg[1]->op == X_CONST &&
         x_uses_var(NULL, e->arg[0], d->v))
-        d->by = e->arg[1]->u.i;
-    return !d->by;
+        d->of = e->arg[0], d->by = e->arg[1]->u.i;
+    return !d->of;
 }
 /* Never the same number, whichever iterations the two are of. */
 static bool ranges_apart(struct iterations *q, expr a, expr b) {
@@ -296,11 +297,11 @@ bool cells_apart(struct iterations *q, const struct var *v, const struct buf *bu
         if (kept_apart(q, v, a[k], b[k]) || ranges_apart(q, a[k], b[k])) return true;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
-            struct divisor d = {v, 0};
+            struct division d = {.v = v};
             if (i == j) continue;
-            x_visit(a[i], find_divisor, &d);
-            /* v//by and v%by * k: v * k */
-            int64_t k = d.by ? coef_of(c, a[j], x_modi(c, x_var(c, v), d.by)) : 0, by = d.by * (k > 1 ? k : 1);
+            x_visit(a[i], find_division, &d);
+            /* e//by and e%by * k: e * k */
+            int64_t k = d.of ? coef_of(c, a[j], x_modi(c, d.of, d.by)) : 0, by = d.by * (k > 1 ? k : 1);
             if (by && kept_apart(q, v, x_add(c, x_muli(c, a[i], by), a[j]), x_add(c, x_muli(c, b[i], by), b[j])))
                 return true;
         }

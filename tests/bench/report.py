@@ -10,6 +10,7 @@ do as they like. Then, as they are: models of more than a millisecond on two thr
 result, and the kernels of models of which a peer is nearly as fast. Inputs are those of the first data set
 (tests/models/prepare.py), but for the sizes in SIZES. Needs tests/requirements-bench.txt.
 """
+import concurrent.futures
 import copy
 import json
 import math
@@ -76,8 +77,8 @@ def on_threads(spec, args, data):
     several.threads, several.keep = THREADS, None
     models.stay(several)
     try:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            return pool.apply(models.bench, (spec, several, data))
+        with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(models.bench, spec, several, data).result()
     finally:
         models.stay(args)
 

@@ -71,6 +71,8 @@ static const char *const fine[] = {
     "proc p(y: f32[4,16] out)\n  for f<64 parallel\n    y[f//16,f%16] = 0.0\n",
     "proc p(y: f32[4,5,16] out)\n  for f<320 parallel\n    y[f//80,f//16%5,f%16] = 0.0\n",
     "proc p(y: f32[16,9,4] out)\n  for f<64 parallel\n    for j<9\n      y[f//4,j,f%4] = 0.0\n",
+    "proc p(y: f32[7,3,16] out)\n  for i<3 parallel\n    for l<2\n      y[i*17//8,2,l+i*17%8*2] = 0.0\n"
+    "      y[(i*17+16)//8,2,l+(i*17+16)%8*2] = 0.0\n",
     "proc p(x: f32[8] in, y: f32[8] out)\n  for i<8 parallel\n    alloc t: f32[1] stack\n    t[0] = x[i]\n    y[7-i] = "
     "t[0]\n",
     "proc p(y: f32[8] inout)\n  for i<8 parallel\n    y[i] += y[i]\n",
@@ -203,6 +205,9 @@ static const struct {
      "0.0\n",
      "gpu.thread.y loop may meet"},
     {"proc p(y: f32[64] out)\n  for i<8 parallel\n    for j<9\n      y[i*4+j] = 0.0\n", "may meet in one cell"},
+    {"proc p(y: f32[7,3,16] out)\n  for i<3 parallel\n    for l<2\n      y[i*17//8,2,l+i*17%8*2] = 0.0\n"
+     "      y[(i*17+17)//8,2,l+(i*17+17)%8*2] = 0.0\n",
+     "may meet in one cell"},
     {"proc p(y: f32[9] inout)\n  for i<8 parallel\n    y[i] = y[i+1]\n", "y[i] is stored, y[i+1] is read"},
     {"proc p(x: f32[64] in, y: f32[8] inout)\n  for i<64 parallel\n    y[i//8] += x[i]\n", "may meet in one cell"},
     {"proc p(y: f32[8] out)\n  for i<64 parallel\n    y[i%8] = 0.0\n", "may meet in one cell"},
