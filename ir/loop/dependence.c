@@ -170,6 +170,24 @@ static bool rejoin(struct meeting *m) {
     }
     return false;
 }
+/* Where one index holds block*(e//n) and another cell*(e%n), their sum without the division is the same in both
+ * iterations, too, and its terms are digits. */
+static void join_quotients(struct meeting *m, const expr *a, const expr *b, int n) {
+    struct ctx *c = m->q->c;
+    int64_t c0, by, unit;
+    const expr *t;
+    const int64_t *block;
+    for (int i = 0; i < n; i++)
+        for (int terms = a[i]->type == IDX ? x_terms(c, a[i], &c0, &t, &block) : 0, k = 0; k < terms; k++)
+            for (int j = 0; j < n; j++) {
+                if (i == j || t[k]->op != X_DIV || a[j]->type != IDX || !x_is_int(t[k]->arg[1], &by)) continue;
+                int64_t cell = coef_of(c, a[j], x_mod(c, t[k]->arg[0], t[k]->arg[1]));
+                if (!cell || !mul_ok(by, cell, &unit)) continue;
+                struct equation e = {x_add(c, x_muli(c, a[i], unit), x_muli(c, a[j], block[k])),
+                                     x_add(c, x_muli(c, b[i], unit), x_muli(c, b[j], block[k])), false};
+                if (e.a->op != X_POISON && e.b->op != X_POISON) PUSH(m->q->tmp, &m->eqs, e);
+            }
+}
 /* An index that is checked is what it is without the check, or the run has failed and its results are not used. */
 static expr unchecked(expr e) { return e->op == X_GUARD ? e->arg[0] : e; }
 struct meet cells_meet(const struct iterations *q, const expr *a, const expr *b, int n) {
@@ -179,6 +197,7 @@ struct meet cells_meet(const struct iterations *q, const expr *a, const expr *b,
         struct equation e = {unchecked(a[k]), unchecked(b[k]), a[k]->type != IDX || b[k]->type != IDX};
         PUSH(q->tmp, &m.eqs, e);
     }
+    join_quotients(&m, a, b, n);
     for (int k = 0; k < q->moving.n; k++) /* a loop of one iteration does not move */
         if (x_is(q->moving.v[k]->extent, 1)) PUSH(q->tmp, &m.equal, x_var(q->c, q->moving.v[k]));
     for (bool again = true; again && !m.never;) {
@@ -272,18 +291,6 @@ static expr joined(struct ctx *c, const struct buf *b, const expr *idx, int from
     }
     return e;
 }
-struct division {
-    const struct var *v;
-    expr of; /* what depends on v and is divided; NULL: nothing is */
-    int64_t by;
-};
-static bool find_division(void *env, expr e) {
-    struct division *d = env;
-    if ((e->op == X_DIV || e->op == X_MOD) && e->type == IDX && e->arg[1]->op == X_CONST &&
-        x_uses_var(NULL, e->arg[0], d->v))
-        d->of = e->arg[0], d->by = e->arg[1]->u.i;
-    return !d->of;
-}
 /* Never the same number, whichever iterations the two are of. */
 static bool ranges_apart(struct iterations *q, expr a, expr b) {
     int64_t lo, hi;
@@ -295,16 +302,6 @@ bool cells_apart(struct iterations *q, const struct var *v, const struct buf *bu
     struct ctx *c = q->c;
     for (int k = 0; k < n; k++)
         if (kept_apart(q, v, a[k], b[k]) || ranges_apart(q, a[k], b[k])) return true;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            struct division d = {.v = v};
-            if (i == j) continue;
-            x_visit(a[i], find_division, &d);
-            /* e//by and e%by * k: e * k */
-            int64_t k = d.of ? coef_of(c, a[j], x_modi(c, d.of, d.by)) : 0, by = d.by * (k > 1 ? k : 1);
-            if (by && kept_apart(q, v, x_add(c, x_muli(c, a[i], by), a[j]), x_add(c, x_muli(c, b[i], by), b[j])))
-                return true;
-        }
     struct meet m = cells_meet(q, a, b, n);
     if (m.never || has_var(&m.fixed, v)) return true;
     if (n != buf->nd) return false;

@@ -73,6 +73,8 @@ static const char *const fine[] = {
     "proc p(y: f32[16,9,4] out)\n  for f<64 parallel\n    for j<9\n      y[f//4,j,f%4] = 0.0\n",
     "proc p(y: f32[7,3,16] out)\n  for i<3 parallel\n    for l<2\n      y[i*17//8,2,l+i*17%8*2] = 0.0\n"
     "      y[(i*17+16)//8,2,l+(i*17+16)%8*2] = 0.0\n",
+    "proc p(y: f32[14,3,8] out)\n  for f<24 parallel\n    for l<2\n      y[(f%8)*7//4,f//8,l+((f%8)*7%4)*2] = 0.0\n"
+    "      y[((f%8)*7+1)//4,f//8,l+(((f%8)*7+1)%4)*2] = 0.0\n",
     "proc p(x: f32[8] in, y: f32[8] out)\n  for i<8 parallel\n    alloc t: f32[1] stack\n    t[0] = x[i]\n    y[7-i] = "
     "t[0]\n",
     "proc p(y: f32[8] inout)\n  for i<8 parallel\n    y[i] += y[i]\n",
