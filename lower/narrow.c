@@ -25,10 +25,15 @@ static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
     if (v->type.dtype == F16) return l->o->precision.type == NONE ? F16 : l->o->precision.type;
     return v->type.dtype == F32 ? l->o->precision.type : NONE;
 }
-static bool is_along(expr load, const struct var *v) {
+static bool in_whole_blocks(struct ctx *c, expr load, const struct var *v, int block) {
     for (int d = 0; d < load->n - load->has_fill; d++)
-        if (load->arg[d]->op == X_VAR && load->arg[d]->u.var == v) return true;
+        if (sums_whole_blocks(c, load->arg[d], v, block)) return true;
     return false;
+}
+/* Results that lie in one vector are sums of the same cells of a, also where channels are grouped. */
+static bool shared_by_lanes(const struct lowering *l, const struct problem *p) {
+    int group = problem_group_axis(l->c, p), lanes = machine_lanes(l->o->target->machine, F32);
+    return group < 0 || shared_neighbours(l->c, p->a.read, p->sum->u.stage.axes[group]) % lanes == 0;
 }
 /* Others than kernels of stages read it, or a region. */
 static bool is_shared(struct lowering *l, const struct value *v) {
@@ -57,8 +62,9 @@ static bool fits(struct lowering *l, const struct problem *p, const struct produ
     for (const struct micro_speed *i = m->micros; i && i->micro; i++)
         for (int k = 0; k < s->u.stage.nred; k++) {
             const struct var *v = s->u.stage.red[k];
-            bool whole = const_extent(v) > 0 && const_extent(v) % i->micro->k0 == 0;
-            if (i->micro->a == t && whole && is_along(p->a.read, v) && is_along(p->b.read, v)) return true;
+            bool whole = const_extent(v) > 0 && in_whole_blocks(l->c, p->a.read, v, i->micro->k0) &&
+                         in_whole_blocks(l->c, p->b.read, v, i->micro->k0);
+            if (i->micro->a == t && whole) return shared_by_lanes(l, p);
         }
     return false;
 }
@@ -67,7 +73,7 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     for (int i = 0; i < n->ins.n; i++) any |= narrowed_to(l, n->ins.v[i]) != NONE;
     const struct node_class *k = !any || n->op->control ? NULL : classify_node(l->probes, n);
     struct problem p;
-    if (!k || k->cls != CLASS_CONTRACT) return false;
+    if (!k || (k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW)) return false;
     struct block stages = k->stmts;
     if (!stages_problem(l->c, &stages, NULL, &p) || !p.product || p.sum->u.stage.buf->type != F32) return false;
     const struct stmt *s = p.sum;
@@ -78,7 +84,7 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     q->reads = typical_cells(l->c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE) *
                typical_cells(l->c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE);
     q->fits = fits(l, &p, q);
-    return true;
+    return q->fits || k->cls == CLASS_CONTRACT; /* depthwise windows read their factors in any type */
 }
 
 /* ---- which values */

@@ -50,7 +50,7 @@ def elem(dtype):
 class Maker(More):
     domain = ""
     targets = ["c99", "x86-avx2", "x86-avx512"]
-    options, threads, precision, weights_precision = [], 1, None, None   # of gcc2nn
+    options, precision, weights_precision = [], None, None   # of gcc2nn
     any_point = False   # sums in another order may lose more digits than the comparison allows where terms cancel
 
     def __init__(self, seed):
@@ -67,6 +67,7 @@ class Maker(More):
         self.symbolic = self.r.random() < 0.35
         self.symbols = {}       # size -> name
         self.apart = False      # sizes that are equal have one name
+        self.threads = self.r.choice([1, 1, 1, 2, 3, 5])
 
     # ---- values
     def name(self, what):

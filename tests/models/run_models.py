@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs test models through `gcc2nn run` and compares the outputs with the stored reference, and those of models with
-at most INTERPRETED_MACS products with the interpreter's, bit for bit (check_output.py does so for all models).
+at most INTERPRETED_MACS products with the interpreter's, bit for bit (check_output.py does so for all models). How many
+threads share the kernels is drawn by the commit.
 
     run_models.py                 every small model and one of GROUPS groups of the others, turned by the commit
     run_models.py --all           every model
@@ -33,6 +34,7 @@ import time
 
 from modelset import ROOT, arguments, finish, index, missing, MODELS
 
+THREADS = (1, 2, 3, 5)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEFT_OUT = {
     "quant": "integer arithmetic: its own comparison",
@@ -98,6 +100,11 @@ def choose(args, rows):
     picked = [name for name in names if name not in big or name in chosen]
     return picked, (f"{len(names) - len(big)} small models and {len(chosen)} of the {len(big)} others "
                     f"(group {group} of 0..{GROUPS - 1}, from {source}), {left_out}")
+
+
+def threads(name):
+    """How many threads share the model's kernels: another number for each model, and from commit to commit."""
+    return THREADS[(int(hashlib.sha256(name.encode()).hexdigest(), 16) + turn()[0]) % len(THREADS)]
 
 
 # --- comparing --------------------------------------------------------------------------------
@@ -379,7 +386,7 @@ def run_model(row, args, widened, ties, deadline):
         for data in (path for kind, path in places if kind == "data"):
             with tempfile.TemporaryDirectory(prefix="model-") as folder:
                 out_dir, interpreted = os.path.join(folder, "out"), os.path.join(folder, "interpreted")
-                result["seconds"] += gcc2nn_run(args, model, data, out_dir)
+                result["seconds"] += gcc2nn_run(args, model, data, out_dir, f"--threads={threads(row['name'])}")
                 whole = int(row["macs"] or 0) <= INTERPRETED_MACS
                 if whole:
                     gcc2nn_run(args, model, data, interpreted, "--interpret")
