@@ -249,6 +249,19 @@ bool node_is_cellwise(struct probes *q, struct node *n) {
     }
     return true;
 }
+bool value_follows_sums(struct probes *q, const struct value *v) {
+    enum { MOST_BEHIND = 32 };
+    for (int steps = 0; v->def && steps < MOST_BEHIND; steps++) {
+        struct node *n = v->def;
+        enum stage_class cls = n->op && !n->op->control ? classify_node(q, n)->cls : CLASS_OPAQUE;
+        if (cls == CLASS_CONTRACT || cls == CLASS_WINDOW) return true;
+        if (cls != CLASS_MAP || !node_is_cellwise(q, n)) return false;
+        for (int k = n->ins.n; k--;) /* the first operand that is not repeated over the others' cells */
+            if (n->ins.v[k] && type_same_dims(&n->ins.v[k]->type, &v->type)) v = n->ins.v[k];
+        if (v->def == n) return false;
+    }
+    return false;
+}
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     struct ctx *c = q->c;
     const struct node_class *r = classify_node(q, n);

@@ -43,6 +43,8 @@ bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner);
 /* Does n compute each cell of its result from the cells at the same place, as operands broadcast, and from nothing
  * else? Then the order of the axes does not matter. */
 bool node_is_cellwise(struct probes *q, struct node *n);
+/* Sums make v (a product, a window), or what is computed of them cell by cell and lies in the same kernel. */
+bool value_follows_sums(struct probes *q, const struct value *v);
 /* Is n's result, in plain layouts, the storage of an operand from cell *off on? Where n has checks, when they have
  * passed.
  */

@@ -292,15 +292,21 @@ static struct group *next_move(struct lowering *l, const struct groups *gs, cons
     struct group *next = map_get(&gs->of_node, PKEY(v->uses.v[0].node));
     return next && is_move(next) && next->nodes.n == 1 ? next : NULL;
 }
+/* Into blocks from rows: what is turned, and then has more axes. */
+static bool turns_into_blocks(struct lowering *l, const struct group *gr, const struct group *next) {
+    struct node *last = next->nodes.v[0];
+    return is_copy(l, gr) && has_blocks(l, last->outs.v[0]) && !node_divides(l->probes, last) &&
+           last->outs.v[0]->type.rank > last->ins.v[0]->type.rank;
+}
 void join_copies(struct lowering *l, struct groups *gs) {
     int kept = 0, operand;
     for (int i = 0; i < gs->list.n; i++) {
-        struct group *gr = gs->list.v[i], *next = is_move(gr) && gr->nodes.n < MOVES_MAX &&
-                                                          has_blocks(l, gr->nodes.v[0]->ins.v[0]) &&
-                                                          !reads_plain_copy(l, gr->nodes.v[0], &operand)
-                                                      ? next_move(l, gs, gr)
-                                                      : NULL;
-        if (!next || !is_copy(l, next)) {
+        struct group *gr = gs->list.v[i],
+                     *next = is_move(gr) && gr->nodes.n < MOVES_MAX && !reads_plain_copy(l, gr->nodes.v[0], &operand)
+                                 ? next_move(l, gs, gr)
+                                 : NULL;
+        bool blocks = next && (has_blocks(l, gr->nodes.v[0]->ins.v[0]) || turns_into_blocks(l, gr, next));
+        if (!blocks || !is_copy(l, next)) {
             gs->list.v[kept++] = gr;
             continue;
         }

@@ -196,6 +196,27 @@ static struct value *cells_between(struct match *m) {
     return b.moved[b.n - 1];
 }
 
+/* What is computed cell by cell of a renamed sum joins the kernel of that sum when it is computed before. */
+static struct value *cells_before(struct match *m) {
+    struct node *n = m->node[0], *view = m->node[1];
+    struct value *x = MATCHED(m, 'x');
+    struct between b = {m, probes_new(m->g), result_type(m), &x->type, {0}, {0}, 0, 0};
+    if (*n->domain || !type_same_dims(&view->outs.v[0]->type, b.inner) || !node_is_cellwise(b.probes, n)) return NULL;
+    for (int k = 0; k < n->ins.n; k++) {
+        struct value *v = n->ins.v[k];
+        if (v && !is_scalar(&b, v) && !(type_same_dims(&v->type, b.inner) && is_leaf(&b, v))) return NULL;
+    }
+    for (int k = 0; k < view->outs.v[0]->uses.n; k++) {
+        struct node *reader = view->outs.v[0]->uses.v[k].node;
+        if (!reader || reader->op->control || !node_is_cellwise(b.probes, reader)) return NULL;
+    }
+    if (!value_follows_sums(b.probes, x)) return NULL;
+    struct value *moved = moved_cellwise(&b, n);
+    struct value **ins = arena_copy(&m->g->ctx->arena, view->ins.v, (size_t)view->ins.n * sizeof *ins);
+    ins[0] = moved;
+    return moved ? rule_node_like(m, view, ins, view->ins.n) : NULL;
+}
+
 /* Numbers that are dims of x, in order: no others are asked for. */
 static struct value *dims_of(struct match *m) {
     const struct value *y = m->node[0]->outs.v[0], *x = MATCHED(m, 'x');
@@ -218,6 +239,8 @@ const struct rule rules_shape[] = {
     {"transpose-of-transpose", "Transpose(Transpose(x))", "x, or one Transpose", SAME_BITS, one_transpose},
     {"cells-between-reshapes", RENAMES "(?(x, ...), ...)", "the operators between two Reshapes on what they rename",
      SAME_BITS, cells_between},
+    {"cells-before-reshape", "?(" RENAMES "(x, ...), ...)", "the operator on what is renamed, if sums make it",
+     SAME_BITS, cells_before},
     {"transpose-of-merged", RENAMES "(Transpose!(" RENAMES "(x, ...)), ...)",
      "Transpose of x, if its axes stay together", SAME_BITS, transpose_of_merged},
     {"transpose-of-ones", "Transpose(x)", "Reshape, if axes of 1 alone move", SAME_BITS, moved_ones},

@@ -12,12 +12,14 @@
 #include "ir/graph/op.h"
 #include <string.h>
 
-/* Costs: a transposed cell, a transpose however small it is, one that is but a view, an operator that stays where no
- * order is better (it decides ties: transposes go to the edge), a sum along an axis that is not last. */
+/* Costs: a transposed cell, a transpose however small it is, one that is but a view, one that keeps a sum and what is
+ * computed of it in two kernels, an operator that stays where no order is better (these decide ties: transposes go to
+ * the edge), a sum along an axis that is not last. */
 enum {
     COST_CELL = 16,
     COST_CALL = 1024,
     COST_VIEW = 512,
+    COST_SPLITS = 64,
     COST_STAYS = 1,
     COST_STRIDED = 4,
     TYPICAL_SIZE = 64,
@@ -53,9 +55,13 @@ static bool is_reshape(const struct order *p, const struct value *v) {
     }
     return true;
 }
+static bool splits(const struct mover *m, const struct value *v) {
+    struct node *n = v->uses.n == 1 ? v->uses.v[0].node : NULL;
+    return n && !n->op->control && node_is_cellwise(m->probes, n) && value_follows_sums(m->probes, v);
+}
 static int64_t cost_of(const struct mover *m, const struct value *v) {
     bool free = v->type.rank == m->p.rank ? is_reshape(&m->p, v) : type_has_one_element(&v->type);
-    return free ? COST_VIEW : COST_CALL + COST_CELL * cells(v);
+    return (free ? COST_VIEW : COST_CALL + COST_CELL * cells(v)) + (splits(m, v) ? COST_SPLITS : 0);
 }
 /* By p, or a view that is the same where axes of 1 alone move. */
 static bool permutes(const struct node *n, const struct order *p) {

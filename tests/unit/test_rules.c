@@ -76,6 +76,14 @@ static struct value *renamed(struct maker *m, enum dtype t, const int64_t *dims,
     if (count == 0) node_set_attr(n, (struct attr){.name = "allowzero", .kind = AT_INT, .u.i = 1});
     return inferred(m, n);
 }
+/* Sums of products in these dims. */
+static struct value *summed(struct maker *m, enum dtype t, const int64_t *dims, int rank) {
+    int64_t left[BASE_RANK], depth = 1 + below(m, 3);
+    memcpy(left, dims, (size_t)rank * sizeof *left);
+    left[rank - 1] = depth;
+    struct value *ins[] = {input(m, t, left, rank), input(m, t, (int64_t[]){depth, dims[rank - 1]}, 2)};
+    return inferred(m, node_new(m->g->top, NULL, "", "MatMul", ins, 2, 1));
+}
 static struct value *letter(struct maker *m, const struct pattern *p, enum dtype t) {
     struct value **v = &m->letter[p->letter - 'a'];
     int64_t dims[BASE_RANK];
@@ -83,6 +91,7 @@ static struct value *letter(struct maker *m, const struct pattern *p, enum dtype
     int rank = near_shape(m, dims);
     if (chance(m, 60)) rank = m->rank, memcpy(dims, m->dims, sizeof dims);
     if (!strcmp(p->which, "const")) return *v = filled(m, t, dims, chance(m, 70) ? 0 : rank, some_number(m));
+    if (rank > 1 && (t == F32 || t == F64) && chance(m, 30)) return *v = summed(m, t, dims, rank);
     return *v = chance(m, 75) ? input(m, t, dims, rank) : renamed(m, t, dims, rank);
 }
 static struct value *number(struct maker *m, const struct pattern *p, enum dtype t) {
