@@ -196,12 +196,14 @@ static struct value *cells_between(struct match *m) {
     return b.moved[b.n - 1];
 }
 
-/* What is computed cell by cell of a renamed sum joins the kernel of that sum when it is computed before. */
+/* What is computed cell by cell of a renamed sum joins the kernel of that sum when it is computed before. Not so what
+ * converts: bytes are best left to who reads them. */
 static struct value *cells_before(struct match *m) {
     struct node *n = m->node[0], *view = m->node[1];
     struct value *x = MATCHED(m, 'x');
     struct between b = {m, probes_new(m->g), result_type(m), &x->type, {0}, {0}, 0, 0};
-    if (*n->domain || !type_same_dims(&view->outs.v[0]->type, b.inner) || !node_is_cellwise(b.probes, n)) return NULL;
+    if (*n->domain || b.inner->dtype != x->type.dtype || !type_same_dims(&view->outs.v[0]->type, b.inner)) return NULL;
+    if (!node_is_cellwise(b.probes, n)) return NULL;
     for (int k = 0; k < n->ins.n; k++) {
         struct value *v = n->ins.v[k];
         if (v && !is_scalar(&b, v) && !(type_same_dims(&v->type, b.inner) && is_leaf(&b, v))) return NULL;

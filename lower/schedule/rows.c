@@ -106,11 +106,31 @@ static bool look_at_stages(struct rows *q) {
 }
 
 /* ---- lanes */
-/* The dim of b whose cells lie side by side; those of one cell behind it are none. */
+struct cells_of {
+    const struct rows *q;
+    const struct stmt *s;
+    int dim;
+};
+static int fast_dim(const struct rows *q, const struct buf *b);
+static bool find_cells_of(void *env, expr e) {
+    struct cells_of *f = env;
+    if (e->op != X_LOAD || is_constant(e->u.buf) || e->n - e->has_fill != f->s->u.stage.naxes) return true;
+    int d = fast_dim(f->q, e->u.buf);
+    if (d >= 0 && e->arg[d]->op == X_VAR && e->arg[d]->u.var == f->s->u.stage.axes[d]) f->dim = d;
+    return f->dim < 0;
+}
+/* The dim of b whose cells lie side by side; those of one cell behind it are none. What a map of the kernel makes lies
+ * as what it reads. */
 static int fast_dim(const struct rows *q, const struct buf *b) {
     const struct param_layout *l = layout_of(q->u->p, q->u->l, b);
     int d = b->nlogical - 1;
     if (l && l->block) return 1;
+    for (int i = 0; i < q->n; i++) {
+        struct cells_of f = {q, q->v[i].s, -1};
+        if (f.s->u.stage.buf != b || q->v[i].result || f.s->u.stage.op != RED_NONE) continue;
+        x_visit(f.s->u.stage.value, find_cells_of, &f);
+        if (f.dim >= 0) return f.dim;
+    }
     while (d > 0 && (!l || !l->spec) && x_is(b->dims[d], 1)) d--;
     return d;
 }
@@ -411,10 +431,13 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     struct word_list order = {0};
     step_split(&q->u->s, loop(q, st->name, st->lane), lanes_of(q->u), cells, lane, TAIL_CUT2);
     if (st->lane != s->u.stage.axes[s->u.stage.naxes - 1]) { /* blocks of channels */
-        add_loop(&q->u->s, &order, cells);
-        for (int k = 0; k < s->u.stage.naxes; k++)
-            if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER && s->u.stage.axes[k] != st->lane)
-                add_loop(&q->u->s, &order, loop(q, st->name, s->u.stage.axes[k]));
+        for (int inner = 0; inner < 2; inner++) { /* rows are one each, but those of a result, which are outside */
+            for (int k = 0; k < s->u.stage.naxes; k++)
+                if ((row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) == inner && s->u.stage.axes[k] != st->lane &&
+                    (inner || !st->result))
+                    add_loop(&q->u->s, &order, loop(q, st->name, s->u.stage.axes[k]));
+            if (!inner) add_loop(&q->u->s, &order, cells);
+        }
         add_loop(&q->u->s, &order, lane);
         step_reorder(&q->u->s, order);
     }
