@@ -12,9 +12,9 @@
 #include "ir/graph/op.h"
 #include <string.h>
 
-/* Costs: a byte that is transposed, a transpose however small it is, one that is but a view, one that keeps a sum and what is
- * computed of it in two kernels, an operator that stays where no order is better (these decide ties: transposes go to
- * the edge), a sum along an axis that is not last. */
+/* Costs: a byte that is transposed, a transpose however small it is, one that is but a view, one that keeps a sum and
+ * what is computed of it in two kernels, an operator that stays where no order is better (these decide ties: transposes
+ * go to the edge), a sum along an axis that is not last. */
 enum {
     COST_BYTE = 4,
     COST_CALL = 1024,
@@ -61,7 +61,8 @@ static bool splits(const struct mover *m, const struct value *v) {
 }
 static int64_t cost_of(const struct mover *m, const struct value *v) {
     bool free = v->type.rank == m->p.rank ? is_reshape(&m->p, v) : type_has_one_element(&v->type);
-    return (free ? COST_VIEW : COST_CALL + COST_BYTE * cells(v) * dtype_bytes(v->type.dtype)) + (splits(m, v) ? COST_SPLITS : 0);
+    return (free ? COST_VIEW : COST_CALL + COST_BYTE * cells(v) * dtype_bytes(v->type.dtype)) +
+           (splits(m, v) ? COST_SPLITS : 0);
 }
 /* By p, or a view that is the same where axes of 1 alone move. */
 static bool permutes(const struct node *n, const struct order *p) {
