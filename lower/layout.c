@@ -92,6 +92,21 @@ static bool read_by_window(struct lowering *l, const struct value *v) {
     }
     return false;
 }
+/* Does the group make blocks of channels by its anchor? */
+static bool makes_blocks(struct lowering *l, const struct group *gr) {
+    return gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
+}
+/* What is added to the result of a window or a convolution, in the same kernel, is read in lanes if it lies as that. */
+static bool joins_blocks(struct lowering *l, const struct groups *gs, const struct value *v) {
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *n = v->uses.v[i].node;
+        const struct group *gr = n && !n->op->control ? map_get(&gs->of_node, PKEY(n)) : NULL;
+        if (gr && n != gr->anchor && n->outs.n == 1 && type_same_dims(&n->outs.v[0]->type, &v->type) &&
+            makes_blocks(l, gr) && !value_leaves(l, n->outs.v[0]))
+            return true;
+    }
+    return false;
+}
 static struct value_layout *layout_for(struct lowering *l, const struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     if (lay) return lay;
@@ -142,19 +157,17 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
 static bool wants_groups(struct lowering *l, const struct value *v) {
     return machine_group(l->o->target->machine, narrow_type(l, v)) > 1 && read_in_groups(l, v);
 }
-static void block_results(struct lowering *l, const struct group *gr) {
+static void block_results(struct lowering *l, const struct groups *gs, const struct group *gr) {
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
             struct value *v = gr->nodes.v[i]->outs.v[k];
             int lanes = v ? lanes_for(l, v) : 0;
             if (!lanes || value_leaves(l, v)) continue;
-            bool made = gr->cls == CLASS_WINDOW ||
-                        (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
-            if (made || moves_blocked(l, gr, v) ||
+            if (makes_blocks(l, gr) || moves_blocked(l, gr, v) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
                   ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
                  reads_blocked(l, gr, v)) ||
-                (gr->cls != CLASS_CONTRACT && read_by_window(l, v)) ||
+                (gr->cls != CLASS_CONTRACT && (read_by_window(l, v) || joins_blocks(l, gs, v))) ||
                 (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
                 layout_for(l, v)->block = lanes;
         }
@@ -214,7 +227,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     choose_narrow(l, r);
     if (l->o->no_schedule || l->o->target->machine->gpu || !decide(l->c, "layouts of values")) return;
     block_params(l, r);
-    for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
+    for (int i = 0; i < gs->list.n; i++) block_results(l, gs, gs->list.v[i]);
     add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows: their border comes first */
     add_halos(l, gs, CLASS_WINDOW);
     for (struct node *n = r->first; n; n = n->next)
