@@ -106,36 +106,8 @@ static bool look_at_stages(struct rows *q) {
 }
 
 /* ---- lanes */
-struct cells_of {
-    const struct rows *q;
-    const struct stmt *s;
-    int dim;
-};
-static int fast_dim(const struct rows *q, const struct buf *b);
-static bool find_cells_of(void *env, expr e) {
-    struct cells_of *f = env;
-    if (e->op != X_LOAD || is_constant(e->u.buf) || e->n - e->has_fill != f->s->u.stage.naxes) return true;
-    int d = fast_dim(f->q, e->u.buf);
-    if (d >= 0 && e->arg[d]->op == X_VAR && e->arg[d]->u.var == f->s->u.stage.axes[d]) f->dim = d;
-    return f->dim < 0;
-}
-/* The dim of b whose cells lie side by side; those of one cell behind it are none. What a map of the kernel makes lies
- * as what it reads. */
-static int fast_dim(const struct rows *q, const struct buf *b) {
-    const struct param_layout *l = layout_of(q->u->p, q->u->l, b);
-    int d = b->nlogical - 1;
-    if (l && l->block) return 1;
-    for (int i = 0; i < q->n; i++) {
-        struct cells_of f = {q, q->v[i].s, -1};
-        if (f.s->u.stage.buf != b || q->v[i].result || f.s->u.stage.op != RED_NONE) continue;
-        x_visit(f.s->u.stage.value, find_cells_of, &f);
-        if (f.dim >= 0) return f.dim;
-    }
-    while (d > 0 && (!l || !l->spec) && x_is(b->dims[d], 1)) d--;
-    return d;
-}
 struct fast {
-    const struct rows *q;
+    struct rows *q;
     const struct stmt *s;
     const struct var *v;
     int moving; /* loads of so many variables are asked */
@@ -148,6 +120,36 @@ static int moving_vars(const struct fast *f, expr load) {
         n += x_uses_var(f->q->u->c, load,
                         k < s->u.stage.naxes ? s->u.stage.axes[k] : s->u.stage.red[k - s->u.stage.naxes]);
     return n;
+}
+struct most_moving {
+    struct fast f;
+    expr load;
+};
+static void note_most_moving(void *env, expr load) {
+    struct most_moving *m = env;
+    int n = moving_vars(&m->f, load);
+    if (n > m->f.moving) m->f.moving = n, m->load = load;
+}
+static int fast_dim(struct rows *q, const struct buf *b);
+/* Of what a map makes inside of the kernel, whose cells then lie as those that it reads; -1: nothing says. */
+static int dim_as_read(struct rows *q, const struct buf *b) {
+    const struct row_stage *st = stage_of(q, b);
+    if (!st || st->result || st->s->u.stage.op != RED_NONE) return -1;
+    struct most_moving m = {{q, st->s, NULL, 0}, NULL};
+    x_each_load(st->s->u.stage.value, note_most_moving, &m);
+    if (!m.load || m.load->n - m.load->has_fill != st->s->u.stage.naxes) return -1;
+    int d = fast_dim(q, m.load->u.buf);
+    bool own = d >= 0 && m.load->arg[d]->op == X_VAR && m.load->arg[d]->u.var == st->s->u.stage.axes[d];
+    return own ? d : -1;
+}
+/* The dim of b whose cells lie side by side; those of one cell behind it are none. */
+static int fast_dim(struct rows *q, const struct buf *b) {
+    const struct param_layout *l = layout_of(q->u->p, q->u->l, b);
+    int d = b->nlogical - 1, read = dim_as_read(q, b);
+    if (l && l->block) return 1;
+    if (read >= 0) return read;
+    while (d > 0 && (!l || !l->spec) && x_is(b->dims[d], 1)) d--;
+    return d;
 }
 static void find_most_moving(void *env, expr load) {
     struct fast *f = env;
@@ -184,7 +186,7 @@ static bool find_fast(void *env, expr e) {
     if ((row_role(&f->q->r, v) >= 0) == (f->q->mode == LANES_OUTER)) f->v = v;
     return !f->v;
 }
-static const struct var *fast_var(const struct rows *q, const struct stmt *s) {
+static const struct var *fast_var(struct rows *q, const struct stmt *s) {
     struct fast f = {q, s, NULL, 0};
     x_each_load(s->u.stage.value, find_most_moving, &f); /* what moves less is read again, and stays near */
     x_visit(s->u.stage.value, find_fast, &f);
