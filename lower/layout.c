@@ -4,6 +4,7 @@
 #include "ir/graph/op.h"
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
+#include "lower/problem/problem.h"
 #include <string.h>
 
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
@@ -270,6 +271,25 @@ bool slides_along_channels(struct lowering *l, struct node *n) {
         bool reduces = q.s->u.stage.op != RED_NONE && q.s->u.stage.naxes > 1;
         if (reduces && !x_visit(q.s->u.stage.value, stays_in_channel, &q)) return true;
     }
+    return false;
+}
+
+static bool sums_along(const struct stmt *s, expr index) {
+    for (int k = 0; k < s->u.stage.nred; k++)
+        if (x_uses_var(NULL, index, s->u.stage.red[k])) return true;
+    return false;
+}
+bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
+    const struct node_class *k = n->op && !n->op->control ? classify_node(l->probes, n) : NULL;
+    struct value *v = n->ins.v[operand];
+    const struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
+    struct problem p;
+    if (!lay || !lay->block || !k || k->cls != CLASS_CONTRACT || k->channels) return false;
+    struct block stages = k->stmts;
+    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return false;
+    const expr read[] = {p.a.read, p.b.read};
+    for (int f = 0; f < 2; f++)
+        if (read[f]->u.buf == probed_operand(l->probes, v) && !sums_along(p.sum, read[f]->arg[1])) return true;
     return false;
 }
 

@@ -22,6 +22,9 @@ void join_copies(struct lowering *l, struct groups *gs);
 bool reads_plain_copy(struct lowering *l, struct node *n, int *operand);
 /* Is n a window along axis 1 (LRN)? In blocks its lanes would read across them: it works on plain copies. */
 bool slides_along_channels(struct lowering *l, struct node *n);
+/* Is n a product whose rows or heads lie in blocks in this operand? It reads a plain copy, too: blocks serve what is
+ * summed along them. */
+bool rows_in_blocks(struct lowering *l, struct node *n, int operand);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v);     /* NULL: plain */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay); /* nothing accesses it yet */
 /* For people: why v has neither blocks nor a border. */

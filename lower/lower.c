@@ -323,12 +323,28 @@ static bool lower_on_copies(struct lowering *l, const struct groups *gs, const s
     lower_bind(l, y, b);
     return true;
 }
+/* A product whose rows lie in blocks reads them from plain copies. */
+static bool lower_product(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    enum { FACTORS = 2 };
+    struct node *n = gr->anchor;
+    struct buf *as_made[FACTORS] = {NULL};
+    for (int k = 0; k < FACTORS && k < n->ins.n; k++) {
+        if (!rows_in_blocks(l, n, k) || buf_is_plain(lower_buf(l, n->ins.v[k]))) continue;
+        as_made[k] = lower_buf(l, n->ins.v[k]);
+        lower_plain_copy(l, n, k);
+    }
+    bool ok = lower_statements_of(l, gs, gr);
+    for (int k = 0; k < FACTORS; k++)
+        if (as_made[k]) lower_bind(l, n->ins.v[k], as_made[k]);
+    return ok;
+}
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
     struct node *first = gr->nodes.v[0];
     int operand;
     if (first->op && first->op->control) return lower_control(l, first);
     if (gr->cls == CLASS_WINDOW && !l->o->no_schedule && slides_along_channels(l, gr->anchor))
         return lower_on_copies(l, gs, gr);
+    if (gr->cls == CLASS_CONTRACT && !l->o->no_schedule) return lower_product(l, gs, gr);
     if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || stands_alone(l, first) ||
         !decide(l->c, "%.*s is a view", OWN_ORIGIN(first)))
         return lower_statements_of(l, gs, gr);
