@@ -1,6 +1,18 @@
 /* Pools and neighbourhood sums: MaxPool, AveragePool, LpPool, their global forms, LRN. */
 #include "lower/ops/window.h"
 
+/* The elements of the kernel that may lie on the input: those behind them find nothing there, wherever a window begins
+ * (a pool as large as a model is wide, over pixels rounded up). */
+static X taps(const struct window *g) {
+    X all = g->kernel;
+    for (int k = 0; k < g->n; k++) {
+        int64_t kernel, reached;
+        E most = ceil_div(add(g->in.v[k], g->begin[k]), idx(g->dilation[k]));
+        if (const_int(all.v[k], &kernel) && const_int(most, &reached) && reached >= 1 && reached < kernel)
+            all = put(all, k, most);
+    }
+    return window_raxes(list0(), all, "");
+}
 static E in_range(X p, const struct window *g) {
     E c = eq(idx(0), idx(0));
     for (int k = 0; k < g->n; k++) c = and_(c, and_(le(idx(0), p.v[k]), lt(p.v[k], g->in.v[k])));
@@ -9,7 +21,7 @@ static E in_range(X p, const struct window *g) {
 /* Position in the whole tensor of the first cell of the window that equals the maximum; of a window of NaN alone, which
  * no cell equals, the first. */
 static void pool_indices(T x, T m, const struct window *g, X dims) {
-    X o = window_axes(dims, "n c"), r = window_raxes(list0(), g->kernel, "");
+    X o = window_axes(dims, "n c"), r = taps(g);
     X p = window_at(g, o, 2, r, 0), lead = list2(o.v[0], o.v[1]), where = cat(lead, p), size = shape(x);
     E flat = flatten_index(where, size);
     if (int_attr("storage_order")) { /* spatial axes column-major */
@@ -29,8 +41,7 @@ static void op_maxpool(void) {
     T x = in(0);
     struct window g;
     if (!window_of(&g, x, kernel_shape_attr(x), int_attr("ceil_mode"))) return;
-    X dims = cat(list2(dim(x, 0), dim(x, 1)), g.out), o = window_axes(dims, "n c"),
-      r = window_raxes(list0(), g.kernel, "");
+    X dims = cat(list2(dim(x, 0), dim(x, 1)), g.out), o = window_axes(dims, "n c"), r = taps(&g);
     E v = at_or(x, cat(list2(o.v[0], o.v[1]), window_at(&g, o, 2, r, 0)), least(dtype_value(dtype(x))));
     out_reduce(0, dtype(x), o, RED_MAX, r, v, NULL);
     if (n_out() > 1) pool_indices(x, result(0, dtype(x), dims), &g, dims);
@@ -45,7 +56,7 @@ static void op_averagepool(void) {
     T x = in(0);
     struct window g;
     if (!window_of(&g, x, kernel_shape_attr(x), int_attr("ceil_mode"))) return;
-    X o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), g.out), "n c"), r = window_raxes(list0(), g.kernel, "");
+    X o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), g.out), "n c"), r = taps(&g);
     bool padded = int_attr("count_include_pad");
     T s = reduce("sum", acc(x), o, RED_SUM, r, at_or(x, cat(list2(o.v[0], o.v[1]), window_at(&g, o, 2, r, 0)), num(0)),
                  NULL);
@@ -67,7 +78,7 @@ static void op_lppool(void) {
     struct window g;
     int64_t p = int_attr("p");
     if (!window_of(&g, x, kernel_shape_attr(x), int_attr("ceil_mode"))) return;
-    X o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), g.out), "n c"), r = window_raxes(list0(), g.kernel, "");
+    X o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), g.out), "n c"), r = taps(&g);
     E v = at_or(x, cat(list2(o.v[0], o.v[1]), window_at(&g, o, 2, r, 0)), num(0));
     T s = reduce("sum", acc(x), o, RED_SUM, r, norm_term(v, p), NULL);
     if (s) out(0, dtype(x), o, norm_root(at(s, o), p));
