@@ -72,8 +72,9 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     bool any = false;
     for (int i = 0; i < n->ins.n; i++) any |= narrowed_to(l, n->ins.v[i]) != NONE;
     const struct node_class *k = !any || n->op->control ? NULL : classify_node(l->probes, n);
+    bool grouped = k && k->cls == CLASS_WINDOW && !l->o->target->machine->gpu; /* tiles of GPUs are of all channels */
     struct problem p;
-    if (!k || (k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW)) return false;
+    if (!k || (k->cls != CLASS_CONTRACT && !grouped)) return false;
     struct block stages = k->stmts;
     if (!stages_problem(l->c, &stages, NULL, &p) || !p.product || p.sum->u.stage.buf->type != F32) return false;
     const struct stmt *s = p.sum;
@@ -84,7 +85,7 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     q->reads = typical_cells(l->c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE) *
                typical_cells(l->c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE);
     q->fits = fits(l, &p, q);
-    return q->fits || k->cls == CLASS_CONTRACT; /* depthwise windows read their factors in any type */
+    return q->fits || !grouped; /* depthwise windows read their factors in any type */
 }
 
 /* ---- which values */

@@ -201,18 +201,18 @@ static struct value *cells_between(struct match *m) {
 static struct value *cells_before(struct match *m) {
     struct node *n = m->node[0], *view = m->node[1];
     struct value *x = MATCHED(m, 'x');
-    struct between b = {m, probes_new(m->g), result_type(m), &x->type, {0}, {0}, 0, 0};
+    struct between b = {m, NULL, result_type(m), &x->type, {0}, {0}, 0, 0};
     if (*n->domain || b.inner->dtype != x->type.dtype || !type_same_dims(&view->outs.v[0]->type, b.inner)) return NULL;
-    if (!node_is_cellwise(b.probes, n)) return NULL;
     for (int k = 0; k < n->ins.n; k++) {
         struct value *v = n->ins.v[k];
         if (v && !is_scalar(&b, v) && !(type_same_dims(&v->type, b.inner) && is_leaf(&b, v))) return NULL;
     }
+    b.probes = probes_new(m->g);
+    if (!node_is_cellwise(b.probes, n) || !value_follows_sums(b.probes, x)) return NULL;
     for (int k = 0; k < view->outs.v[0]->uses.n; k++) {
         struct node *reader = view->outs.v[0]->uses.v[k].node;
         if (!reader || reader->op->control || !node_is_cellwise(b.probes, reader)) return NULL;
     }
-    if (!value_follows_sums(b.probes, x)) return NULL;
     struct value *moved = moved_cellwise(&b, n);
     struct value **ins = arena_copy(&m->g->ctx->arena, view->ins.v, (size_t)view->ins.n * sizeof *ins);
     ins[0] = moved;

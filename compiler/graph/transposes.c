@@ -57,7 +57,7 @@ static bool is_reshape(const struct order *p, const struct value *v) {
 }
 static bool splits(const struct mover *m, const struct value *v) {
     struct node *n = v->uses.n == 1 ? v->uses.v[0].node : NULL;
-    return n && !n->op->control && node_is_cellwise(m->probes, n) && value_follows_sums(m->probes, v);
+    return n && !n->op->control && value_follows_sums(m->probes, v) && node_is_cellwise(m->probes, n);
 }
 static int64_t cost_of(const struct mover *m, const struct value *v) {
     bool free = v->type.rank == m->p.rank ? is_reshape(&m->p, v) : type_has_one_element(&v->type);
@@ -214,8 +214,10 @@ static void find_nodes(struct mover *m) {
         map_put(&m->vertex, PKEY(n), (void *)(intptr_t)(cut_vertex(m->cut) + 1));
     }
 }
-static bool move_region(struct graph *g, struct region *r, const struct order *p) {
-    struct mover m = {.g = g, .r = r, .probes = probes_new(g), .p = *p};
+/* probes: made anew once something has moved; some definitions take long. */
+static bool move_region(struct graph *g, struct region *r, const struct order *p, struct probes **probes) {
+    if (!*probes) *probes = probes_new(g);
+    struct mover m = {.g = g, .r = r, .probes = *probes, .p = *p};
     struct order back = order_inverse(p);
     bool changed = false;
     m.vertex.arena = &m.tmp;
@@ -231,6 +233,7 @@ static bool move_region(struct graph *g, struct region *r, const struct order *p
         for (int k = 0; k < m.nodes.n; k++)
             if (cut_at_sink(m.cut, vertex_of(&m, m.nodes.v[k]))) changed |= move(&m, m.nodes.v[k]);
     arena_free(&m.tmp);
+    if (changed) *probes = NULL;
     return changed;
 }
 struct orders {
@@ -247,18 +250,19 @@ static void note_order(void *env, struct node *n) {
         if (order_equal(&all->v[k], &p)) return;
     all->v[all->n++] = p;
 }
-static bool move_regions(struct graph *g, struct region *r, const struct order *p) {
+static bool move_regions(struct graph *g, struct region *r, const struct order *p, struct probes **probes) {
     bool changed = false;
     for (struct node *n = r->first; n; n = n->next)
         for (int k = 0; k < n->attrs.n; k++)
-            if (n->attrs.v[k].kind == AT_REGION) changed |= move_regions(g, n->attrs.v[k].u.region, p);
-    return move_region(g, r, p) || changed;
+            if (n->attrs.v[k].kind == AT_REGION) changed |= move_regions(g, n->attrs.v[k].u.region, p, probes);
+    return move_region(g, r, p, probes) || changed;
 }
 bool graph_transposes(struct graph *g) {
     struct orders all = {.n = 0};
+    struct probes *probes = NULL;
     each_node(g->top, note_order, &all);
     for (int k = 0; k < all.n; k++)
-        if (move_regions(g, g->top, &all.v[k]) && !(graph_simplify(g) && graph_infer(g) && graph_simplify(g)))
+        if (move_regions(g, g->top, &all.v[k], &probes) && !(graph_simplify(g) && graph_infer(g) && graph_simplify(g)))
             return false;
     return true;
 }
