@@ -10,6 +10,10 @@
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
     return map_get(&l->layouts, PKEY(v));
 }
+static bool has_blocks(struct lowering *l, const struct value *v) {
+    const struct value_layout *lay = layout_of_value(l, v);
+    return lay && lay->block;
+}
 /* Vectors of it are computed with in lanes of 32 bits, however narrow it lies in memory. */
 static bool fills_lanes(enum dtype t) { return t == F32 || dtype_is_half(t) || dtype_is_byte(t); }
 enum { BLOCK_MAX = 4096 };
@@ -282,9 +286,8 @@ static bool sums_along(const struct stmt *s, expr index) {
 bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
     const struct node_class *k = n->op && !n->op->control ? classify_node(l->probes, n) : NULL;
     struct value *v = n->ins.v[operand];
-    const struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
     struct problem p;
-    if (!lay || !lay->block || !k || k->cls != CLASS_CONTRACT || k->channels) return false;
+    if (!v || !has_blocks(l, v) || !k || k->cls != CLASS_CONTRACT || k->channels) return false;
     struct block stages = k->stmts;
     if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return false;
     const expr read[] = {p.a.read, p.b.read};
@@ -295,10 +298,6 @@ bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
 
 /* ---- views that are copies */
 enum { MOVES_MAX = 8 }; /* each may divide the places of the one before */
-static bool has_blocks(struct lowering *l, const struct value *v) {
-    const struct value_layout *lay = layout_of_value(l, v);
-    return lay && lay->block;
-}
 bool reads_plain_copy(struct lowering *l, struct node *n, int *operand) {
     expr off;
     if (!node_is_view(l->probes, n, operand, &off) || !node_divides(l->probes, n)) return false;

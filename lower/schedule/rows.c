@@ -111,6 +111,7 @@ struct fast {
     const struct stmt *s;
     const struct var *v;
     int moving; /* loads of so many variables are asked */
+    expr most;  /* the first of these */
 };
 /* So many axes and reduced variables move a load; constants, which are packed anyway, none. */
 static int moving_vars(const struct fast *f, expr load) {
@@ -121,25 +122,21 @@ static int moving_vars(const struct fast *f, expr load) {
                         k < s->u.stage.naxes ? s->u.stage.axes[k] : s->u.stage.red[k - s->u.stage.naxes]);
     return n;
 }
-struct most_moving {
-    struct fast f;
-    expr load;
-};
-static void note_most_moving(void *env, expr load) {
-    struct most_moving *m = env;
-    int n = moving_vars(&m->f, load);
-    if (n > m->f.moving) m->f.moving = n, m->load = load;
+static void find_most_moving(void *env, expr load) {
+    struct fast *f = env;
+    int n = moving_vars(f, load);
+    if (n > f->moving) f->moving = n, f->most = load;
 }
 static int fast_dim(struct rows *q, const struct buf *b);
 /* Of what a map makes inside of the kernel, whose cells then lie as those that it reads; -1: nothing says. */
 static int dim_as_read(struct rows *q, const struct buf *b) {
     const struct row_stage *st = stage_of(q, b);
     if (!st || st->result || st->s->u.stage.op != RED_NONE) return -1;
-    struct most_moving m = {{q, st->s, NULL, 0}, NULL};
-    x_each_load(st->s->u.stage.value, note_most_moving, &m);
-    if (!m.load || m.load->n - m.load->has_fill != st->s->u.stage.naxes) return -1;
-    int d = fast_dim(q, m.load->u.buf);
-    bool own = d >= 0 && m.load->arg[d]->op == X_VAR && m.load->arg[d]->u.var == st->s->u.stage.axes[d];
+    struct fast f = {q, st->s, NULL, 0, NULL};
+    x_each_load(st->s->u.stage.value, find_most_moving, &f);
+    if (!f.most || f.most->n - f.most->has_fill != st->s->u.stage.naxes) return -1;
+    int d = fast_dim(q, f.most->u.buf);
+    bool own = d >= 0 && f.most->arg[d]->op == X_VAR && f.most->arg[d]->u.var == st->s->u.stage.axes[d];
     return own ? d : -1;
 }
 /* The dim of b whose cells lie side by side; those of one cell behind it are none. */
@@ -150,11 +147,6 @@ static int fast_dim(struct rows *q, const struct buf *b) {
     if (read >= 0) return read;
     while (d > 0 && (!l || !l->spec) && x_is(b->dims[d], 1)) d--;
     return d;
-}
-static void find_most_moving(void *env, expr load) {
-    struct fast *f = env;
-    int n = moving_vars(f, load);
-    if (n > f->moving) f->moving = n;
 }
 static const struct var *moves_by(const struct fast *f, expr index, int64_t cells, const struct var **v, int n) {
     int64_t apart;
@@ -187,7 +179,7 @@ static bool find_fast(void *env, expr e) {
     return !f->v;
 }
 static const struct var *fast_var(struct rows *q, const struct stmt *s) {
-    struct fast f = {q, s, NULL, 0};
+    struct fast f = {q, s, NULL, 0, NULL};
     x_each_load(s->u.stage.value, find_most_moving, &f); /* what moves less is read again, and stays near */
     x_visit(s->u.stage.value, find_fast, &f);
     return f.v;
@@ -427,19 +419,22 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
     } else step_kind(s, LK_VECTOR, LOOPS(lane));
     step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
 }
+/* Its axes but that of the lanes: those of the rows' cells (inner), or of the rows. */
+static void other_axes(struct rows *q, const struct row_stage *st, bool inner, struct word_list *to) {
+    for (int k = 0; k < st->s->u.stage.naxes; k++) {
+        const struct var *v = st->s->u.stage.axes[k];
+        if (v != st->lane && (row_role(&q->r, v) == ROW_INNER) == inner) add_loop(&q->u->s, to, loop(q, st->name, v));
+    }
+}
 static void vector_cells(struct rows *q, const struct row_stage *st) {
     const char *lane = numbered(q, st, role.lane), *cells = numbered(q, st, role.cells);
     const struct stmt *s = st->s;
     struct word_list order = {0};
     step_split(&q->u->s, loop(q, st->name, st->lane), lanes_of(q->u), cells, lane, TAIL_CUT2);
     if (st->lane != s->u.stage.axes[s->u.stage.naxes - 1]) { /* blocks of channels */
-        for (int inner = 0; inner < 2; inner++) { /* rows are one each, but those of a result, which are outside */
-            for (int k = 0; k < s->u.stage.naxes; k++)
-                if ((row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) == inner && s->u.stage.axes[k] != st->lane &&
-                    (inner || !st->result))
-                    add_loop(&q->u->s, &order, loop(q, st->name, s->u.stage.axes[k]));
-            if (!inner) add_loop(&q->u->s, &order, cells);
-        }
+        if (!st->result) other_axes(q, st, false, &order);   /* one row of scratch; a result's rows are outside */
+        add_loop(&q->u->s, &order, cells);
+        other_axes(q, st, true, &order);
         add_loop(&q->u->s, &order, lane);
         step_reorder(&q->u->s, order);
     }

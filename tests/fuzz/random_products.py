@@ -36,7 +36,6 @@ class Products(Maker):
             self.weights_precision = "int8"
             self.options = [*self.options, *self.r.choice([[], ["--algorithm=byte-weights"]]), "--weights-precision=int8"]
         self.channels_of = {}   # input -> axis of its channels, if not 1
-        self.threads = self.r.choice([1, 1, 1, 2, 3, 5])
 
     # ---- sizes
     def channels(self):

@@ -20,6 +20,7 @@ Exit status: 0, 1 if a model failed, 77 if none was run.
 import ast
 import concurrent.futures
 import datetime
+import functools
 import glob
 import hashlib
 import json
@@ -67,6 +68,12 @@ def small(row):
     return size <= SMALL_BYTES and int(row["macs"] or 0) <= SMALL_MACS
 
 
+def dealt(name):
+    """A number by which models are dealt, so that a new one does not move the others."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16)
+
+
+@functools.cache
 def turn():
     """(number, where it comes from): the same for one commit everywhere, different for the next."""
     if shutil.which("git"):
@@ -95,8 +102,7 @@ def choose(args, rows):
     big = [name for name in names if not small(rows[name])]
     number, source = (args.group, "--group") if args.group is not None else turn()
     group = number % GROUPS
-    # Dealt by a hash of the name, so that a new model does not move the others between groups.
-    chosen = [n for n in big if int(hashlib.sha256(n.encode()).hexdigest(), 16) % GROUPS == group]
+    chosen = [n for n in big if dealt(n) % GROUPS == group]
     picked = [name for name in names if name not in big or name in chosen]
     return picked, (f"{len(names) - len(big)} small models and {len(chosen)} of the {len(big)} others "
                     f"(group {group} of 0..{GROUPS - 1}, from {source}), {left_out}")
@@ -104,7 +110,7 @@ def choose(args, rows):
 
 def threads(name):
     """How many threads share the model's kernels: another number for each model, and from commit to commit."""
-    return THREADS[(int(hashlib.sha256(name.encode()).hexdigest(), 16) + turn()[0]) % len(THREADS)]
+    return THREADS[(dealt(name) + turn()[0]) % len(THREADS)]
 
 
 # --- comparing --------------------------------------------------------------------------------
