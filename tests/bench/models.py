@@ -219,10 +219,13 @@ def difference(want, got):
 
 def by_turns(runs, args):
     """The seconds of each of the functions, which are what they return, run by turns. Threads of one spin for a moment
-    after its run, which another's would have to share their CPUs with: they get that moment, and each its own again."""
+    after its run, which another's would have to share their CPUs with: they get that moment, and each the time that the
+    system takes to move its own to CPUs of theirs."""
     def settle(one):
         time.sleep(0.1)
-        one()
+        moved = time.monotonic() + 0.03
+        while one() and time.monotonic() < moved:
+            pass
     took = [[] for _ in runs]
     end = time.monotonic() + args.seconds
     while len(took[0]) < 3 or (len(took[0]) < args.runs and time.monotonic() < end):
