@@ -3,6 +3,7 @@
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
 #include "lower/algorithm/constants.h"
+#include "lower/chain.h"
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
@@ -380,7 +381,60 @@ static bool lower_statements_of(struct lowering *l, const struct groups *gs, con
     if (ok && !l->o->no_schedule) map_exprs(l->c, &stmts, read_number, l->c);
     if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
     if (ok) widen_halves(l, &stmts, gr);
+    if (ok && l->link) {
+        block_move(&l->link->stmts, &stmts);
+        l->link->faulty = faulty;
+        return true;
+    }
     return ok && outline_group(l, &stmts, gr, faulty);
+}
+/* The statements of each group are made; then they are kernels, which run once or in loops over tiles. */
+static bool make_links(struct lowering *l, const struct groups *gs, const struct positions *at, struct chain *chain) {
+    struct block *outer = l->block;
+    bool ok = true;
+    for (int k = 0; k < at->at.n && ok; k++) {
+        struct link *link = NEW(&l->c->arena, struct link);
+        link->group = gs->list.v[at->at.v[k]];
+        PUSH(&l->c->arena, &chain->links, link);
+        l->link = link, l->block = &link->before;
+        ok = lower_group(l, gs, link->group);
+    }
+    l->link = NULL, l->block = outer;
+    return ok;
+}
+static bool lower_chain(struct lowering *l, const struct groups *gs, const struct positions *at) {
+    struct chain chain = {0};
+    struct block *outer = l->block;
+    bool ok = make_links(l, gs, at, &chain);
+    for (int k = 0, tiled; k < chain.links.n && ok; k += tiled ? tiled : 1) {
+        tiled = tile_chain(l, &chain, k);
+        for (int i = k; i < k + (tiled ? tiled : 1) && ok; i++) {
+            struct link *link = chain.links.v[i];
+            block_move(l->block, &link->before);
+            ok = outline_group(l, &link->stmts, link->group, link->faulty);
+        }
+        l->block = outer;
+    }
+    return ok;
+}
+/* Groups between the links of a chain read nothing of it: they are computed before it. */
+static bool lower_groups(struct lowering *l, const struct groups *gs) {
+    struct map done = {.arena = &l->c->arena};
+    for (int k = 0; k < gs->list.n; k++) {
+        struct positions at;
+        if (map_get(&done, PKEY(gs->list.v[k]))) continue;
+        find_chain(l, gs, k, &done, &at);
+        int last = at.at.n > 1 ? at.at.v[at.at.n - 1] : k;
+        for (int i = 0; i < at.at.n; i++) map_put(&done, PKEY(gs->list.v[at.at.v[i]]), &done);
+        for (int i = k; i <= last; i++) {
+            struct group *gr = gs->list.v[i];
+            if (last > k && map_get(&done, PKEY(gr))) continue;
+            map_put(&done, PKEY(gr), gr);
+            if (!lower_group(l, gs, gr)) return false;
+        }
+        if (last > k && !lower_chain(l, gs, &at)) return false;
+    }
+    return true;
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
 static void pad_param(struct lowering *l, struct value *v) {
@@ -407,9 +461,7 @@ bool lower_region(struct lowering *l, struct region *r) {
     remark_region(l, r, gs);
     for (int k = 0; k < gs->list.n; k++) PUSH(&l->c->arena, &l->from->groups, gs->list.v[k]);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
-    for (int k = 0; k < gs->list.n; k++)
-        if (!lower_group(l, gs, gs->list.v[k])) return false;
-    return true;
+    return lower_groups(l, gs);
 }
 
 /* ---- the entry */

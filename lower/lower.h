@@ -89,6 +89,8 @@ struct lowering {
     struct map parts;               /* part of a size, or a long one -> the symbol that stands for it in kernels */
     struct map text_whys;           /* text -> which algorithms were asked for each node that calls it */
     int nsizes;                     /* long ones that have a name */
+    struct link *link;              /* gets the statements of the group that is lowered now; NULL: kernels (chain.h) */
+    VEC(const struct sym *) froms;  /* first cells of tiles (lower/chain.c) */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);

@@ -1,7 +1,7 @@
 /* The independent check of a memory plan: the entry is walked as it would run, with an owner for every piece of the
  * arena between two ends of buffers. A kernel that reads a buffer must find all of it owned by that buffer: written,
  * and not overwritten since; what it writes must not meet anything else it is given. Loop bodies are walked twice so
- * that the back edge is seen. Shares no code with the planner: views and live ranges are found again from the
+ * that the back edge is seen; as often as they run where views of theirs lie elsewhere in each pass. Shares no code with the planner: views and live ranges are found again from the
  * statements. */
 #include "lower/memory_plan.h"
 #include <stdarg.h>
@@ -21,12 +21,15 @@ struct owner_walk {
     VEC(int64_t) ends;        /* where buffers begin and end, ascending */
     const struct buf **owner; /* of the piece from each end to the next; NULL: never written */
     int64_t sample;           /* value of all symbols */
+    struct map now;           /* but of these, and of loop variables: int64_t */
     int64_t *offset;          /* per slot */
     VEC(struct place *) swapped, views;
     bool ok, too_large;
 };
 static bool sample_leaf(void *env, expr e, int64_t *v) {
     const struct owner_walk *w = env;
+    const int64_t *now = map_get(&w->now, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
+    if (now) return *v = *now, true;
     if (e->op != X_SYM) return false;
     *v = w->sample < e->u.sym->lo ? e->u.sym->lo : w->sample > e->u.sym->hi ? e->u.sym->hi : w->sample;
     return true;
@@ -225,11 +228,53 @@ static void walk_view(struct owner_walk *w, const struct stmt *s) {
     p->at = q->at + off * dtype_bytes(s->u.view.of->type);
 }
 
-static bool place_stmt(void *env, struct stmt *s) {
-    struct owner_walk *w = env;
-    if (!w->ok || w->too_large) return false;
-    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA) return place_alloc(w, s->u.alloc.buf);
-    return s->kind != S_VIEW || place_view(w, s);
+/* ---- loops over tiles */
+static void set_now(struct owner_walk *w, const void *leaf, int64_t v) {
+    map_put(&w->now, PKEY(leaf), arena_copy(&w->m->ctx->arena, &v, sizeof v));
+}
+/* Sizes that follow from the number of the pass. */
+static void set_size(struct owner_walk *w, const struct stmt *s) {
+    int64_t v;
+    if (x_has(s->u.size.value, XF_VAR) && x_eval_int(s->u.size.value, sample_leaf, w, &v))
+        set_now(w, s->u.size.sym, v);
+}
+struct moving {
+    struct map leaves; /* that change from pass to pass */
+    bool views;
+};
+static bool note_moving(void *env, const struct stmt *s) {
+    struct moving *m = env;
+    if (s->kind == S_SIZE && x_uses_any(s->u.size.value, &m->leaves)) map_put(&m->leaves, PKEY(s->u.size.sym), m);
+    if (s->kind == S_VIEW) m->views |= x_uses_any(s->u.view.off, &m->leaves);
+    return true;
+}
+/* How often the loop has to be walked. */
+static int64_t passes_of(struct owner_walk *w, const struct stmt *s) {
+    enum { BACK_EDGE = 2, MOST = 1 << 16 };
+    struct moving m = {.leaves = {.arena = &w->m->ctx->arena}};
+    int64_t passes;
+    map_put(&m.leaves, PKEY(s->u.loop.var), &m);
+    survey(&s->u.loop.body, note_moving, &m);
+    if (!m.views) return BACK_EDGE;
+    if (x_eval_int(s->u.loop.var->extent, sample_leaf, w, &passes) && passes <= MOST) return passes;
+    w->too_large = true;
+    return 0;
+}
+
+static void place_block(struct owner_walk *w, const struct block *b);
+static void place_one(struct owner_walk *w, struct stmt *s) {
+    const struct block *inner;
+    bool placed = true;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA) placed = place_alloc(w, s->u.alloc.buf);
+    if (s->kind == S_VIEW) placed = place_view(w, s);
+    if (s->kind == S_SIZE) set_size(w, s);
+    for (int64_t n = s->kind == S_FOR ? passes_of(w, s) : 1, pass = 0; placed && pass < n; pass++) {
+        if (s->kind == S_FOR) set_now(w, s->u.loop.var, pass);
+        for (int k = 0; (inner = stmt_block(s, k)); k++) place_block(w, inner);
+    }
+}
+static void place_block(struct owner_walk *w, const struct block *b) {
+    for (struct stmt *s = b->first; s && w->ok && !w->too_large; s = s->next) place_one(w, s);
 }
 /* Buffers that are swapped come to lie at each other's places. */
 static bool note_swaps(void *env, struct stmt *s) {
@@ -247,7 +292,7 @@ static int by_value(const void *a, const void *b) {
 static void place_all(struct owner_walk *w) {
     int n = 0;
     if (!find_offsets(w) || w->too_large) return;
-    walk(&w->m->entry->body, place_stmt, w);
+    place_block(w, &w->m->entry->body);
     walk(&w->m->entry->body, note_swaps, w);
     for (int k = 0; k < w->swapped.n; k++)
         for (int j = 0; j < w->swapped.n; j++) {
@@ -286,17 +331,22 @@ static void walk_one(struct owner_walk *w, struct stmt *s) {
         walk_block(w, &s->u.cond.other);
         break;
     case S_WHILE:
-    case S_FOR:
         for (int pass = 0; pass < 2; pass++) {
-            if (s->kind == S_WHILE) stmt_exprs(s, own_loads, &r);
-            walk_block(w, s->kind == S_WHILE ? &s->u.loop_while.body : &s->u.loop.body);
+            stmt_exprs(s, own_loads, &r);
+            walk_block(w, &s->u.loop_while.body);
         }
-        if (s->kind == S_WHILE) stmt_exprs(s, own_loads, &r);
+        stmt_exprs(s, own_loads, &r);
+        break;
+    case S_FOR:
+        for (int64_t n = passes_of(w, s), pass = 0; pass < n; pass++) {
+            set_now(w, s->u.loop.var, pass);
+            walk_block(w, &s->u.loop.body);
+        }
         break;
     case S_SWAP: walk_swap(w, s); break;
     case S_VIEW: walk_view(w, s); break;
+    case S_SIZE: set_size(w, s); break;
     case S_FREE: /* of the region, which the plan does not place */
-    case S_SIZE:
     case S_CHECK:
     case S_BIND:
     case S_FOREIGN: /* stands in kernels */
@@ -316,6 +366,7 @@ bool plan_verify(struct module *m, struct memory_plan *plan) {
                                .plan = plan,
                                .places = {.arena = &m->ctx->arena},
                                .elsewhere = {.arena = &m->ctx->arena},
+                               .now = {.arena = &m->ctx->arena},
                                .sample = samples[k],
                                .ok = true};
         place_all(&w);

@@ -1,0 +1,398 @@
+/* Chains of groups, tile by tile; see chain.h. Which axes the stages of a chain have in common follows from their
+ * indices alone: two dims are one axis if a stage reads the one where it writes the other. Such an axis is tiled if
+ * every buffer that the chain makes has it once, and no stage reads elsewhere along it. The tiles of a size that they
+ * do not divide overlap, so that all passes are alike; what is computed twice comes out the same. */
+#include "lower/chain.h"
+#include "ir/graph/op.h"
+#include "lower/layout.h"
+#include "lower/machine/machine.h"
+#include "lower/narrow.h"
+#include <string.h>
+
+enum { AXES_MOST = 32 };
+
+/* ---- which groups */
+/* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
+static int64_t room(const struct lowering *l) {
+    const struct machine *m = l->o->target->machine;
+    return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2;
+}
+static bool bytes_of(struct ctx *c, const struct buf *b, int64_t *bytes) { return x_is_int(buf_bytes(c, b), bytes); }
+static bool value_bytes(struct lowering *l, const struct value *v, int64_t *bytes) {
+    *bytes = dtype_bytes(narrow_type(l, v));
+    for (int k = 0; k < v->type.rank; k++) {
+        int64_t extent;
+        if (!x_is_int(v->type.dims[k], &extent)) return false;
+        *bytes *= extent;
+    }
+    return true;
+}
+static bool may_be_link(struct lowering *l, const struct group *gr) {
+    for (int k = 0; k < gr->nodes.n; k++) {
+        const struct node *n = gr->nodes.v[k];
+        if (!n->op || n->op->control) return false;
+    }
+    return gr->cls == CLASS_CONTRACT || gr->cls == CLASS_ROW || gr->cls == CLASS_MAP ||
+           (gr->cls == CLASS_WINDOW && !slides_along_channels(l, gr->anchor));
+}
+/* The one group that reads what gr makes, which is more than a cache holds; NULL: there is no such. */
+static const struct group *only_reader(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    const struct node *last = gr->nodes.v[gr->nodes.n - 1];
+    const struct value *v = last->outs.v[0];
+    const struct value_layout *lay = layout_of_value(l, v);
+    const struct group *reader = NULL;
+    int64_t bytes;
+    if (last->outs.n != 1 || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec)) return NULL;
+    if (v->type.kind != TY_TENSOR || !value_bytes(l, v, &bytes) || bytes <= room(l)) return NULL;
+    for (int k = 0; k < v->uses.n; k++) {
+        const struct use *u = &v->uses.v[k];
+        const struct group *by = u->region ? NULL : map_get(&gs->of_node, PKEY(u->node));
+        if (!by || (reader && by != reader)) return NULL;
+        reader = by;
+    }
+    return reader && may_be_link(l, reader) ? reader : NULL;
+}
+void find_chain(struct lowering *l, const struct groups *gs, int at, const struct map *done, struct positions *found) {
+    const struct group *gr = gs->list.v[at];
+    *found = (struct positions){0};
+    if (l->o->no_fuse || l->o->no_schedule || l->o->target->machine->gpu || !may_be_link(l, gr)) return;
+    while (gr) {
+        while (gs->list.v[at] != gr) at++;
+        PUSH(&l->c->arena, &found->at, at);
+        gr = only_reader(l, gs, gr);
+        if (gr && map_get(done, PKEY(gr))) break;
+    }
+}
+
+/* ---- which axes */
+struct made { /* a buffer that a stage of the chain writes */
+    struct buf *buf;
+    int first; /* number of its first dim */
+    int link;  /* that writes it */
+};
+struct tiling {
+    struct lowering *l;
+    VEC(struct made) made;
+    struct map number;        /* buffer -> 1 + its place in `made` */
+    VEC(int) axis;            /* dim -> a dim of the same axis; of the first of them: itself */
+    VEC(bool) apart;          /* first dim of an axis -> it cannot be tiled */
+    const struct stmt *stage; /* in work */
+    struct buf *result;       /* of the last link */
+    int naxes;                /* that are tiled, the outermost first, all outermost dims of the result */
+    struct {
+        int axis, dim; /* dim: of the result */
+        int64_t extent, tile, passes;
+        expr from; /* the first cell of the tile; NULL: there is one pass */
+    } axes[AXES_MOST];
+};
+static int axis_of(const struct tiling *t, int dim) {
+    while (t->axis.v[dim] != dim) dim = t->axis.v[dim];
+    return dim;
+}
+static struct made *made_of(const struct tiling *t, const struct buf *b) {
+    intptr_t n = (intptr_t)map_get(&t->number, PKEY(b));
+    return n ? &t->made.v[n - 1] : NULL;
+}
+static void unite(struct tiling *t, int a, int b) {
+    a = axis_of(t, a), b = axis_of(t, b);
+    t->axis.v[b] = a;
+    t->apart.v[a] |= t->apart.v[b];
+}
+static int axis_at(const struct stmt *s, expr index) { /* -1: it is no axis of the stage */
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (index->op == X_VAR && index->u.var == s->u.stage.axes[k]) return k;
+    return -1;
+}
+static bool note_load(void *env, expr e) {
+    struct tiling *t = env;
+    const struct made *from = e->op == X_LOAD ? made_of(t, e->u.buf) : NULL, *to = made_of(t, t->stage->u.stage.buf);
+    for (int k = 0; from && k < from->buf->nlogical; k++) {
+        int axis = axis_at(t->stage, e->arg[k]);
+        bool same = axis >= 0 && from->buf->logical[k] == to->buf->logical[axis];
+        if (same) unite(t, from->first + k, to->first + axis);
+        else t->apart.v[axis_of(t, from->first + k)] = true;
+    }
+    return true;
+}
+static bool note_made(struct tiling *t, const struct stmt *s, int link) {
+    struct buf *b = s->u.stage.buf;
+    if (made_of(t, b) || !buf_is_plain(b) || lower_stored(t->l, b) != b || s->u.stage.naxes != b->nlogical) return false;
+    struct made m = {b, t->axis.n, link};
+    PUSH(&t->l->c->arena, &t->made, m);
+    map_put(&t->number, PKEY(b), (void *)(intptr_t)t->made.n);
+    for (int k = 0; k < b->nlogical; k++) {
+        PUSH(&t->l->c->arena, &t->axis, m.first + k);
+        PUSH(&t->l->c->arena, &t->apart, false);
+    }
+    return true;
+}
+static bool find_axes(struct tiling *t, const struct chain *chain, int from, int end) {
+    for (int k = from; k < end; k++)
+        for (const struct stmt *s = chain->links.v[k]->stmts.first; s; s = s->next) {
+            if (s->kind == S_ALLOC) continue;
+            if (s->kind != S_STAGE || stmt_may_fault(s) || !note_made(t, s, k)) return false;
+            t->stage = s;
+            x_visit(s->u.stage.value, note_load, t);
+            if (s->u.stage.init) x_visit(s->u.stage.init, note_load, t);
+        }
+    return true;
+}
+/* The dim of m along the axis; -1: none, or several. */
+static int dim_along(const struct tiling *t, const struct made *m, int axis) {
+    int dim = -1;
+    for (int k = 0; k < m->buf->nlogical; k++) {
+        if (axis_of(t, m->first + k) != axis) continue;
+        if (dim >= 0) return -1;
+        dim = k;
+    }
+    return dim;
+}
+static bool all_have(const struct tiling *t, int axis) {
+    if (t->apart.v[axis]) return false;
+    for (int k = 0; k < t->made.n; k++)
+        if (dim_along(t, &t->made.v[k], axis) < 0) return false;
+    return true;
+}
+/* What is read outside of the chain: one buffer, which the last link makes. */
+static bool find_result(struct tiling *t, int last) {
+    for (int k = 0; k < t->made.n; k++) {
+        struct made *m = &t->made.v[k];
+        if (m->link != last || (m->buf->scope == SC_ARENA && !map_get(&t->l->external, PKEY(m->buf)))) continue;
+        if (t->result) return false;
+        t->result = m->buf;
+    }
+    return t->result && t->result->scope != SC_REGION;
+}
+/* Outermost dims of the result, so that a tile of it is a view: cells side by side. */
+static void find_tiled(struct tiling *t) {
+    const struct made *r = made_of(t, t->result);
+    for (int k = 0; k < r->buf->nlogical && t->naxes < AXES_MOST; k++) {
+        int64_t extent;
+        int axis = axis_of(t, r->first + k);
+        if (!x_is_int(r->buf->logical[k], &extent) || extent < 1) return;
+        if (extent == 1) continue;
+        if (!all_have(t, axis)) return;
+        t->axes[t->naxes].axis = axis, t->axes[t->naxes].dim = k;
+        t->axes[t->naxes].extent = t->axes[t->naxes].tile = extent;
+        t->axes[t->naxes++].passes = 1;
+    }
+}
+
+/* ---- tiles */
+/* Bytes of what lies between links, in all and at most. */
+static bool between(const struct tiling *t, double *all, int64_t *most) {
+    *all = 0, *most = 0;
+    for (int k = 0; k < t->made.n; k++) {
+        int64_t bytes;
+        const struct buf *b = t->made.v[k].buf;
+        if (b == t->result || !map_get(&t->l->external, PKEY(b))) continue;
+        if (!bytes_of(t->l->c, b, &bytes)) return false;
+        *all += (double)bytes;
+        if (bytes > *most) *most = bytes;
+    }
+    return *most > 0;
+}
+/* As many cells of the axes, the innermost first, as there is room for; tiles are as equal as they can be. */
+static bool choose_tiles(struct tiling *t, int64_t most) {
+    enum { FEW = 16 }; /* rows that a kernel of sums needs to use what it reads often enough */
+    int64_t cells = 1, tiles;
+    for (int k = 0; k < t->naxes; k++) cells *= t->axes[k].extent;
+    tiles = room(t->l) / (most / cells);
+    if (tiles < FEW) tiles = FEW;
+    if (tiles >= cells) return false;
+    for (int k = t->naxes; k--;) {
+        int64_t extent = t->axes[k].extent, fit = tiles < extent ? tiles : extent;
+        t->axes[k].passes = (extent + fit - 1) / fit;
+        t->axes[k].tile = (extent + t->axes[k].passes - 1) / t->axes[k].passes;
+        tiles = t->axes[k].passes > 1 ? 1 : tiles / extent;
+    }
+    return true;
+}
+/* The axes of the tiling that e depends on, as bits. */
+struct dependence {
+    const struct tiling *t;
+    const struct made *made;
+    unsigned axes;
+};
+static bool note_axis(void *env, expr e) {
+    struct dependence *d = env;
+    int k = e->op == X_VAR ? axis_at(d->t->stage, e) : -1;
+    for (int a = 0; k >= 0 && a < d->t->naxes; a++)
+        if (axis_of(d->t, d->made->first + k) == d->t->axes[a].axis) d->axes |= 1u << a;
+    return true;
+}
+struct reading {
+    struct tiling *t;
+    double again; /* bytes */
+};
+/* What every pass of the innermost loop reads whole comes from beyond the cache each time if it is too large. */
+static bool note_again(void *env, expr e) {
+    struct reading *r = env;
+    struct tiling *t = r->t;
+    int64_t bytes, inner = t->naxes - 1, own = 1;
+    if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
+    struct dependence d = {t, made_of(t, t->stage->u.stage.buf), 0};
+    for (int k = 0; k < e->n - e->has_fill; k++) x_visit(e->arg[k], note_axis, &d);
+    while (inner > 0 && t->axes[inner].passes == 1) inner--;
+    if (d.axes >> inner & 1 || !bytes_of(t->l->c, e->u.buf, &bytes)) return true;
+    for (int a = 0; a < inner; a++)
+        if (d.axes >> a & 1) own *= t->axes[a].extent / t->axes[a].tile;
+    if (bytes / own > room(t->l)) r->again += (double)bytes * (double)(t->axes[inner].passes - 1);
+    return true;
+}
+static bool is_worth_it(struct tiling *t, const struct chain *chain, int from, int end, double all) {
+    struct reading r = {t, 0};
+    for (int k = from; k < end; k++)
+        for (const struct stmt *s = chain->links.v[k]->stmts.first; s; s = s->next) {
+            if (s->kind != S_STAGE) continue;
+            t->stage = s;
+            x_visit(s->u.stage.value, note_again, &r);
+        }
+    return r.again < all; /* which would be written and read */
+}
+
+/* ---- the change */
+static const struct sym *tile_sym(struct lowering *l, int axis, int64_t last) {
+    const char *name = internf(l->c->names, "from%d", axis);
+    for (int k = 0; k < l->froms.n; k++)
+        if (l->froms.v[k]->name == name && l->froms.v[k]->hi == last) return l->froms.v[k];
+    const struct sym *s = sym_new(l->c, name, 0, last, true);
+    PUSH(&l->c->arena, &l->froms, s);
+    return s;
+}
+static void enter_loops(struct tiling *t) {
+    struct lowering *l = t->l;
+    struct ctx *c = l->c;
+    for (int k = 0; k < t->naxes; k++) {
+        int64_t last = t->axes[k].extent - t->axes[k].tile;
+        if (t->axes[k].passes == 1) continue;
+        const struct var *v = var_new(c, internf(c->names, "tile%d", k), x_int(c, t->axes[k].passes));
+        struct stmt *loop = s_for(c, v, LK_SERIAL);
+        lower_stmt(l, loop);
+        l->block = &loop->u.loop.body;
+        t->axes[k].from = x_var(c, v);
+        if (t->axes[k].tile == 1) continue;
+        struct stmt *s = s_new(c, S_SIZE);
+        s->u.size.sym = tile_sym(l, k, last);
+        s->u.size.lo = x_int(c, 0), s->u.size.hi = x_int(c, last);
+        s->u.size.value = x_min(c, x_muli(c, x_var(c, v), t->axes[k].tile), x_int(c, last));
+        lower_stmt(l, s);
+        t->axes[k].from = x_sym(c, s->u.size.sym);
+    }
+}
+static int tiled_axis(const struct tiling *t, const struct made *m, int dim) { /* -1: it is whole */
+    for (int a = 0; a < t->naxes; a++)
+        if (t->axes[a].from && axis_of(t, m->first + dim) == t->axes[a].axis) return a;
+    return -1;
+}
+/* The tile of the result, where it lies. */
+static struct buf *view_result(struct tiling *t) {
+    struct lowering *l = t->l;
+    struct buf *y = t->result;
+    expr dims[32], at[32];
+    for (int k = 0; k < y->nlogical; k++) {
+        int a = tiled_axis(t, made_of(t, y), k);
+        dims[k] = a < 0 ? y->logical[k] : x_int(l->c, t->axes[a].tile);
+        at[k] = a < 0 ? x_int(l->c, 0) : t->axes[a].from;
+    }
+    struct buf *b = buf_new(l->c, l->entry, y->base, y->type, SC_ARENA, dims, y->nlogical);
+    if (map_get(&l->halves, PKEY(y))) map_put(&l->halves, PKEY(b), map_get(&l->halves, PKEY(y)));
+    struct stmt *s = s_new(l->c, S_VIEW);
+    s->u.view.buf = b, s->u.view.of = y, s->u.view.off = buf_offset(l->c, y, at);
+    lower_stmt(l, s);
+    return b;
+}
+struct change {
+    struct tiling *t;
+    struct buf *tile;        /* of the result */
+    struct map inside, real; /* axis of a stage -> what it is in a buffer of the chain, and elsewhere */
+};
+static expr change_expr(void *env, expr e) {
+    struct change *q = env;
+    struct ctx *c = q->t->l->c;
+    if (e->op == X_VAR) return map_get(&q->real, PKEY(e->u.var));
+    if (e->op != X_LOAD || !made_of(q->t, e->u.buf)) return NULL;
+    expr at[32];
+    for (int k = 0; k < e->u.buf->nlogical; k++) {
+        expr own = e->arg[k]->op == X_VAR ? map_get(&q->inside, PKEY(e->arg[k]->u.var)) : NULL;
+        at[k] = own ? own : x_map(c, e->arg[k], change_expr, q);
+    }
+    expr fill = e->has_fill ? x_map(c, e->arg[e->n - 1], change_expr, q) : NULL;
+    return x_load(c, e->u.buf == q->t->result ? q->tile : e->u.buf, at, e->u.buf->nlogical, fill);
+}
+static void change_stage(struct change *q, struct stmt *s) {
+    struct tiling *t = q->t;
+    struct ctx *c = t->l->c;
+    const struct made *m = made_of(t, s->u.stage.buf);
+    stmt_own_arrays(c, s);
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        int a = tiled_axis(t, m, k);
+        if (a < 0) continue;
+        const struct var *old = s->u.stage.axes[k];
+        s->u.stage.axes[k] = var_new(c, old->name, x_int(c, t->axes[a].tile));
+        expr own = x_var(c, s->u.stage.axes[k]);
+        map_put(&q->inside, PKEY(old), (void *)own);
+        map_put(&q->real, PKEY(old), (void *)x_add(c, t->axes[a].from, own));
+    }
+    s->u.stage.value = x_map(c, s->u.stage.value, change_expr, q);
+    if (s->u.stage.init) s->u.stage.init = x_map(c, s->u.stage.init, change_expr, q);
+    if (m->buf == t->result) s->u.stage.buf = q->tile;
+}
+static void shrink(const struct tiling *t, const struct made *m) {
+    for (int k = 0; k < m->buf->nlogical; k++) {
+        int a = tiled_axis(t, m, k);
+        if (a >= 0) m->buf->logical[k] = m->buf->dims[k] = x_int(t->l->c, t->axes[a].tile);
+    }
+}
+static void change_links(struct tiling *t, struct chain *chain, int from, int end) {
+    struct lowering *l = t->l;
+    struct change q = {t, NULL, {.arena = &l->c->arena}, {.arena = &l->c->arena}};
+    for (int k = from; k < end; k++) block_move(l->block, &chain->links.v[k]->before);
+    for (int k = from; k < end; k++)
+        for (struct stmt *s = chain->links.v[k]->stmts.first, *next; s; s = next) {
+            next = s->next;
+            if (s->kind != S_ALLOC || s->u.alloc.buf != t->result) continue;
+            stmt_remove(s);
+            lower_stmt(l, s);
+        }
+    enter_loops(t);
+    q.tile = view_result(t);
+    for (int k = from; k < end; k++)
+        for (struct stmt *s = chain->links.v[k]->stmts.first; s; s = s->next)
+            if (s->kind == S_STAGE) change_stage(&q, s);
+    for (int k = 0; k < t->made.n; k++)
+        if (t->made.v[k].buf != t->result) shrink(t, &t->made.v[k]);
+}
+static const char *shape_of_passes(const struct tiling *t) {
+    struct text s = {0};
+    for (int k = 0; k < t->naxes; k++)
+        text_printf(&s, "%s%lld of %lld", k ? ", " : "", (long long)t->axes[k].tile, (long long)t->axes[k].extent);
+    return text_take(&s, &t->l->c->arena);
+}
+static void say(const struct tiling *t, const struct chain *chain, int from, int end) {
+    struct lowering *l = t->l;
+    const struct node *first = chain->links.v[from]->group->anchor, *last = chain->links.v[end - 1]->group->anchor;
+    const char *how = shape_of_passes(t);
+    if (l->o->groups) {
+        text_printf(l->o->groups, "tiles of groups");
+        for (int k = from; k < end; k++) text_printf(l->o->groups, " %d", chain->links.v[k]->group->id);
+        text_printf(l->o->groups, ": %s\n", how);
+    }
+    remark(l->c, REMARK_FUSE, last->origin, "is computed tile by tile with %s: %s", first->origin, how);
+}
+int tile_chain(struct lowering *l, struct chain *chain, int from) {
+    for (int end = chain->links.n; end > from + 1; end--) {
+        struct tiling t = {.l = l, .number = {.arena = &l->c->arena}};
+        double all;
+        int64_t most;
+        if (!find_axes(&t, chain, from, end) || !find_result(&t, end - 1)) continue;
+        find_tiled(&t);
+        if (!t.naxes || !between(&t, &all, &most) || !choose_tiles(&t, most)) continue;
+        if (!is_worth_it(&t, chain, from, end, all)) continue;
+        if (!decide(l->c, "%.*s is computed tile by tile", OWN_ORIGIN(chain->links.v[end - 1]->group->anchor))) continue;
+        say(&t, chain, from, end);
+        change_links(&t, chain, from, end);
+        return end - from;
+    }
+    return 0;
+}
