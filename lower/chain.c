@@ -15,18 +15,23 @@ enum { AXES_MOST = 32 };
 /* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
 static int64_t room(const struct lowering *l) {
     const struct machine *m = l->o->target->machine;
-    return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2;
+    return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2 * (l->o->threads > 1 ? l->o->threads : 1);
 }
-static bool bytes_of(struct ctx *c, const struct buf *b, int64_t *bytes) { return x_is_int(buf_bytes(c, b), bytes); }
-static bool value_bytes(struct lowering *l, const struct value *v, int64_t *bytes) {
-    *bytes = dtype_bytes(narrow_type(l, v));
-    for (int k = 0; k < v->type.rank; k++) {
-        int64_t extent;
-        if (!x_is_int(v->type.dims[k], &extent)) return false;
-        *bytes *= extent;
-    }
+/* Open sizes count as what `--dim` says to optimise for, or as one. */
+static bool typical_leaf(void *env, expr leaf, int64_t *v) {
+    (void)env;
+    if (leaf->op != X_SYM) return false;
+    const struct sym *s = leaf->u.sym;
+    *v = s->ref ? s->ref : s->lo > 1 ? s->lo : 1;
     return true;
 }
+static double cells_of(const expr *dims, int n) {
+    double cells = 1;
+    int64_t extent;
+    for (int k = 0; k < n; k++) cells *= x_eval_int(dims[k], typical_leaf, NULL, &extent) ? (double)extent : 1;
+    return cells;
+}
+static double bytes_of(const struct buf *b) { return cells_of(b->dims, b->nd) * dtype_bytes(b->type); }
 static bool may_be_link(struct lowering *l, const struct group *gr) {
     for (int k = 0; k < gr->nodes.n; k++) {
         const struct node *n = gr->nodes.v[k];
@@ -41,9 +46,9 @@ static const struct group *only_reader(struct lowering *l, const struct groups *
     const struct value *v = last->outs.v[0];
     const struct value_layout *lay = layout_of_value(l, v);
     const struct group *reader = NULL;
-    int64_t bytes;
     if (last->outs.n != 1 || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec)) return NULL;
-    if (v->type.kind != TY_TENSOR || !value_bytes(l, v, &bytes) || bytes <= room(l)) return NULL;
+    if (v->type.kind != TY_TENSOR) return NULL;
+    if (cells_of(v->type.dims, v->type.rank) * dtype_bytes(narrow_type(l, v)) <= (double)room(l)) return NULL;
     for (int k = 0; k < v->uses.n; k++) {
         const struct use *u = &v->uses.v[k];
         const struct group *by = u->region ? NULL : map_get(&gs->of_node, PKEY(u->node));
@@ -80,10 +85,18 @@ struct tiling {
     struct buf *result;       /* of the last link */
     int naxes;                /* that are tiled, the outermost first, all outermost dims of the result */
     struct {
-        int axis, dim; /* dim: of the result */
-        int64_t extent, tile, passes;
+        int axis;
+        expr extent, passes;
+        int64_t tile;
         expr from; /* the first cell of the tile; NULL: there is one pass */
     } axes[AXES_MOST];
+    VEC(struct slice *) slices;
+};
+/* A buffer that the chain reads, and has not made. */
+struct slice {
+    struct buf *buf, *view;
+    int dims; /* the outermost ones, of which each pass reads cells side by side; its loads get them from a view */
+    int axis[AXES_MOST]; /* of the tiling, of each of those; -1: a dim of one cell */
 };
 static int axis_of(const struct tiling *t, int dim) {
     while (t->axis.v[dim] != dim) dim = t->axis.v[dim];
@@ -167,47 +180,62 @@ static bool find_result(struct tiling *t, int last) {
 static void find_tiled(struct tiling *t) {
     const struct made *r = made_of(t, t->result);
     for (int k = 0; k < r->buf->nlogical && t->naxes < AXES_MOST; k++) {
-        int64_t extent;
+        expr extent = r->buf->logical[k];
         int axis = axis_of(t, r->first + k);
-        if (!x_is_int(r->buf->logical[k], &extent) || extent < 1) return;
-        if (extent == 1) continue;
-        if (!all_have(t, axis)) return;
-        t->axes[t->naxes].axis = axis, t->axes[t->naxes].dim = k;
-        t->axes[t->naxes].extent = t->axes[t->naxes].tile = extent;
-        t->axes[t->naxes++].passes = 1;
+        if (x_is(extent, 1)) continue;
+        if (x_is(extent, 0) || !all_have(t, axis)) return;
+        t->axes[t->naxes].axis = axis, t->axes[t->naxes].extent = extent, t->axes[t->naxes++].passes = x_int(t->l->c, 1);
     }
 }
 
 /* ---- tiles */
-/* Bytes of what lies between links, in all and at most. */
-static bool between(const struct tiling *t, double *all, int64_t *most) {
-    *all = 0, *most = 0;
+/* Bytes of what lies between links, in all; and at most, the buffer. */
+static const struct buf *between(const struct tiling *t, double *all) {
+    const struct buf *most = NULL;
+    *all = 0;
     for (int k = 0; k < t->made.n; k++) {
-        int64_t bytes;
         const struct buf *b = t->made.v[k].buf;
         if (b == t->result || !map_get(&t->l->external, PKEY(b))) continue;
-        if (!bytes_of(t->l->c, b, &bytes)) return false;
-        *all += (double)bytes;
-        if (bytes > *most) *most = bytes;
+        *all += bytes_of(b);
+        if (!most || bytes_of(b) > bytes_of(most)) most = b;
     }
-    return *most > 0;
+    return most;
 }
-/* As many cells of the axes, the innermost first, as there is room for; tiles are as equal as they can be. */
-static bool choose_tiles(struct tiling *t, int64_t most) {
+/* Bytes of one cell of all tiled axes; -1: open. */
+static int64_t bytes_along(const struct tiling *t, const struct buf *b) {
+    int64_t bytes = dtype_bytes(b->type), extent;
+    for (int k = 0; k < b->nlogical; k++) {
+        bool tiled = false;
+        for (int a = 0; a < t->naxes; a++) tiled |= axis_of(t, made_of(t, b)->first + k) == t->axes[a].axis;
+        if (tiled) continue;
+        if (!x_is_int(b->logical[k], &extent)) return -1;
+        bytes *= extent;
+    }
+    return bytes;
+}
+/* As many cells of the axes, the innermost first, as there is room for; tiles are as equal as they can be. Of an open
+ * axis a tile is one cell: what is inside of it has to be more than there is room for. */
+static bool choose_tiles(struct tiling *t, int64_t bytes) {
     enum { FEW = 16 }; /* rows that a kernel of sums needs to use what it reads often enough */
-    int64_t cells = 1, tiles;
-    for (int k = 0; k < t->naxes; k++) cells *= t->axes[k].extent;
-    tiles = room(t->l) / (most / cells);
-    if (tiles < FEW) tiles = FEW;
-    if (tiles >= cells) return false;
+    struct ctx *c = t->l->c;
+    int64_t fit = bytes > 0 ? room(t->l) / bytes : -1, extent;
+    bool tiled = false;
+    if (bytes <= 0) return false;
+    if (fit < FEW) fit = FEW;
     for (int k = t->naxes; k--;) {
-        int64_t extent = t->axes[k].extent, fit = tiles < extent ? tiles : extent;
-        t->axes[k].passes = (extent + fit - 1) / fit;
-        t->axes[k].tile = (extent + t->axes[k].passes - 1) / t->axes[k].passes;
-        tiles = t->axes[k].passes > 1 ? 1 : tiles / extent;
+        if (!x_is_int(t->axes[k].extent, &extent)) {
+            if (!tiled) return false;
+            t->axes[k].passes = t->axes[k].extent, t->axes[k].tile = 1;
+            continue;
+        }
+        int64_t most = fit < extent ? fit : extent, passes = (extent + most - 1) / most;
+        t->axes[k].passes = x_int(c, passes), t->axes[k].tile = (extent + passes - 1) / passes;
+        tiled |= passes > 1;
+        fit = tiled ? 1 : fit / extent;
     }
-    return true;
+    return tiled;
 }
+static bool is_whole(const struct tiling *t, int a) { return x_is(t->axes[a].passes, 1); }
 /* The axes of the tiling that e depends on, as bits. */
 struct dependence {
     const struct tiling *t;
@@ -229,15 +257,17 @@ struct reading {
 static bool note_again(void *env, expr e) {
     struct reading *r = env;
     struct tiling *t = r->t;
-    int64_t bytes, inner = t->naxes - 1, own = 1;
+    int inner = t->naxes - 1;
+    double own = 1;
     if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
     struct dependence d = {t, made_of(t, t->stage->u.stage.buf), 0};
     for (int k = 0; k < e->n - e->has_fill; k++) x_visit(e->arg[k], note_axis, &d);
-    while (inner > 0 && t->axes[inner].passes == 1) inner--;
-    if (d.axes >> inner & 1 || !bytes_of(t->l->c, e->u.buf, &bytes)) return true;
+    while (inner > 0 && is_whole(t, inner)) inner--;
+    if (d.axes >> inner & 1) return true;
     for (int a = 0; a < inner; a++)
-        if (d.axes >> a & 1) own *= t->axes[a].extent / t->axes[a].tile;
-    if (bytes / own > room(t->l)) r->again += (double)bytes * (double)(t->axes[inner].passes - 1);
+        if (d.axes >> a & 1) own *= cells_of(&t->axes[a].passes, 1);
+    double bytes = bytes_of(e->u.buf), passes = cells_of(&t->axes[inner].passes, 1);
+    if (bytes / own > (double)room(t->l)) r->again += bytes * (passes - 1);
     return true;
 }
 static bool is_worth_it(struct tiling *t, const struct chain *chain, int from, int end, double all) {
@@ -249,6 +279,70 @@ static bool is_worth_it(struct tiling *t, const struct chain *chain, int from, i
             x_visit(s->u.stage.value, note_again, &r);
         }
     return r.again < all; /* which would be written and read */
+}
+
+/* ---- operands */
+/* The axis of the tiling that the stage at work reads there, one pass after another; -1: none. */
+static int axis_read(const struct tiling *t, expr index) {
+    int k = axis_at(t->stage, index);
+    for (int a = 0; k >= 0 && a < t->naxes; a++)
+        if (axis_of(t, made_of(t, t->stage->u.stage.buf)->first + k) == t->axes[a].axis) return a;
+    return -1;
+}
+/* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
+static void begin_slice(struct tiling *t, struct slice *o, expr load) {
+    struct buf *b = o->buf;
+    if (b->scope == SC_CONST || b->scope == SC_REGION || !buf_is_plain(b) || lower_stored(t->l, b) != b) return;
+    for (int k = 0, moves = 0; k < b->nlogical; k++) {
+        int a = axis_read(t, load->arg[k]);
+        if (a < 0 && !x_is(b->logical[k], 1)) return;
+        o->axis[k] = a;
+        if (a < 0 || is_whole(t, a)) continue;
+        moves = 1;
+        o->dims = k + moves;
+        if (t->axes[a].tile > 1) return;
+    }
+}
+static bool note_slice(void *env, expr e) {
+    struct tiling *t = env;
+    struct slice *o = NULL;
+    if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
+    for (int k = 0; k < t->slices.n && !o; k++)
+        if (t->slices.v[k]->buf == e->u.buf) o = t->slices.v[k];
+    if (!o) {
+        o = NEW(&t->l->c->arena, struct slice);
+        o->buf = e->u.buf;
+        begin_slice(t, o, e);
+        PUSH(&t->l->c->arena, &t->slices, o);
+    }
+    for (int k = 0; k < o->dims; k++)
+        if (o->axis[k] != axis_read(t, e->arg[k])) o->dims = 0; /* read in two ways */
+    return true;
+}
+/* Does e read an open axis of the tiling elsewhere than through views? Kernels could not prove that it lies inside. */
+static bool reads_open(void *env, expr e) {
+    struct tiling *t = env;
+    int64_t extent;
+    if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
+    struct dependence d = {t, made_of(t, t->stage->u.stage.buf), 0};
+    for (int k = 0; k < t->slices.n; k++)
+        for (int i = t->slices.v[k]->dims; t->slices.v[k]->buf == e->u.buf && i < e->n - e->has_fill; i++)
+            x_visit(e->arg[i], note_axis, &d);
+    for (int a = 0; a < t->naxes; a++)
+        if (d.axes >> a & 1 && !x_is_int(t->axes[a].extent, &extent)) return false;
+    return true;
+}
+static bool find_slices(struct tiling *t, const struct chain *chain, int from, int end) {
+    bool ok = true;
+    for (int way = 0; way < 2; way++) /* first how each is read, then whether all can be */
+        for (int k = from; k < end && ok; k++)
+            for (const struct stmt *s = chain->links.v[k]->stmts.first; s && ok; s = s->next) {
+                if (s->kind != S_STAGE) continue;
+                t->stage = s;
+                ok = x_visit(s->u.stage.value, way ? reads_open : note_slice, t) &&
+                     (!s->u.stage.init || x_visit(s->u.stage.init, way ? reads_open : note_slice, t));
+            }
+    return ok;
 }
 
 /* ---- the change */
@@ -264,14 +358,15 @@ static void enter_loops(struct tiling *t) {
     struct lowering *l = t->l;
     struct ctx *c = l->c;
     for (int k = 0; k < t->naxes; k++) {
-        int64_t last = t->axes[k].extent - t->axes[k].tile;
-        if (t->axes[k].passes == 1) continue;
-        const struct var *v = var_new(c, internf(c->names, "tile%d", k), x_int(c, t->axes[k].passes));
+        int64_t extent;
+        if (is_whole(t, k)) continue;
+        const struct var *v = var_new(c, internf(c->names, "tile%d", k), t->axes[k].passes);
         struct stmt *loop = s_for(c, v, LK_SERIAL);
         lower_stmt(l, loop);
         l->block = &loop->u.loop.body;
         t->axes[k].from = x_var(c, v);
-        if (t->axes[k].tile == 1) continue;
+        if (t->axes[k].tile == 1 || !x_is_int(t->axes[k].extent, &extent)) continue;
+        int64_t last = extent - t->axes[k].tile;
         struct stmt *s = s_new(c, S_SIZE);
         s->u.size.sym = tile_sym(l, k, last);
         s->u.size.lo = x_int(c, 0), s->u.size.hi = x_int(c, last);
@@ -285,22 +380,27 @@ static int tiled_axis(const struct tiling *t, const struct made *m, int dim) { /
         if (t->axes[a].from && axis_of(t, m->first + dim) == t->axes[a].axis) return a;
     return -1;
 }
-/* The tile of the result, where it lies. */
-static struct buf *view_result(struct tiling *t) {
+/* The tile of b, where it lies; axis: of each of the first n dims, -1: it is whole. */
+static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, int n) {
     struct lowering *l = t->l;
-    struct buf *y = t->result;
     expr dims[32], at[32];
-    for (int k = 0; k < y->nlogical; k++) {
-        int a = tiled_axis(t, made_of(t, y), k);
-        dims[k] = a < 0 ? y->logical[k] : x_int(l->c, t->axes[a].tile);
-        at[k] = a < 0 ? x_int(l->c, 0) : t->axes[a].from;
+    for (int k = 0; k < b->nlogical; k++) {
+        int a = k < n ? axis[k] : -1;
+        bool whole = a < 0 || !t->axes[a].from;
+        dims[k] = whole ? b->logical[k] : x_int(l->c, t->axes[a].tile);
+        at[k] = whole ? x_int(l->c, 0) : t->axes[a].from;
     }
-    struct buf *b = buf_new(l->c, l->entry, y->base, y->type, SC_ARENA, dims, y->nlogical);
-    if (map_get(&l->halves, PKEY(y))) map_put(&l->halves, PKEY(b), map_get(&l->halves, PKEY(y)));
+    struct buf *v = buf_new(l->c, l->entry, b->base, b->type, SC_ARENA, dims, b->nlogical);
+    if (map_get(&l->halves, PKEY(b))) map_put(&l->halves, PKEY(v), map_get(&l->halves, PKEY(b)));
     struct stmt *s = s_new(l->c, S_VIEW);
-    s->u.view.buf = b, s->u.view.of = y, s->u.view.off = buf_offset(l->c, y, at);
+    s->u.view.buf = v, s->u.view.of = b, s->u.view.off = buf_offset(l->c, b, at);
     lower_stmt(l, s);
-    return b;
+    return v;
+}
+static struct buf *view_result(struct tiling *t) {
+    int axis[32];
+    for (int k = 0; k < t->result->nlogical; k++) axis[k] = tiled_axis(t, made_of(t, t->result), k);
+    return view_tile(t, t->result, axis, t->result->nlogical);
 }
 struct change {
     struct tiling *t;
@@ -311,14 +411,19 @@ static expr change_expr(void *env, expr e) {
     struct change *q = env;
     struct ctx *c = q->t->l->c;
     if (e->op == X_VAR) return map_get(&q->real, PKEY(e->u.var));
-    if (e->op != X_LOAD || !made_of(q->t, e->u.buf)) return NULL;
+    if (e->op != X_LOAD) return NULL;
+    struct buf *b = e->u.buf == q->t->result ? q->tile : e->u.buf;
+    int own = made_of(q->t, e->u.buf) ? b->nlogical : 0; /* dims of which there is a tile alone */
+    for (int k = 0; k < q->t->slices.n; k++)
+        if (q->t->slices.v[k]->buf == b && q->t->slices.v[k]->view)
+            b = q->t->slices.v[k]->view, own = q->t->slices.v[k]->dims;
     expr at[32];
-    for (int k = 0; k < e->u.buf->nlogical; k++) {
-        expr own = e->arg[k]->op == X_VAR ? map_get(&q->inside, PKEY(e->arg[k]->u.var)) : NULL;
-        at[k] = own ? own : x_map(c, e->arg[k], change_expr, q);
+    for (int k = 0; k < b->nlogical; k++) {
+        expr inside = k < own && e->arg[k]->op == X_VAR ? map_get(&q->inside, PKEY(e->arg[k]->u.var)) : NULL;
+        at[k] = inside ? inside : x_map(c, e->arg[k], change_expr, q);
     }
     expr fill = e->has_fill ? x_map(c, e->arg[e->n - 1], change_expr, q) : NULL;
-    return x_load(c, e->u.buf == q->t->result ? q->tile : e->u.buf, at, e->u.buf->nlogical, fill);
+    return x_load(c, b, at, b->nlogical, fill);
 }
 static void change_stage(struct change *q, struct stmt *s) {
     struct tiling *t = q->t;
@@ -357,6 +462,10 @@ static void change_links(struct tiling *t, struct chain *chain, int from, int en
         }
     enter_loops(t);
     q.tile = view_result(t);
+    for (int k = 0; k < t->slices.n; k++) {
+        struct slice *o = t->slices.v[k];
+        if (o->dims) o->view = view_tile(t, o->buf, o->axis, o->dims);
+    }
     for (int k = from; k < end; k++)
         for (struct stmt *s = chain->links.v[k]->stmts.first; s; s = s->next)
             if (s->kind == S_STAGE) change_stage(&q, s);
@@ -366,7 +475,10 @@ static void change_links(struct tiling *t, struct chain *chain, int from, int en
 static const char *shape_of_passes(const struct tiling *t) {
     struct text s = {0};
     for (int k = 0; k < t->naxes; k++)
-        text_printf(&s, "%s%lld of %lld", k ? ", " : "", (long long)t->axes[k].tile, (long long)t->axes[k].extent);
+    {
+        text_printf(&s, "%s%lld of ", k ? ", " : "", (long long)t->axes[k].tile);
+        x_print(&s, t->axes[k].extent, NULL, NULL);
+    }
     return text_take(&s, &t->l->c->arena);
 }
 static void say(const struct tiling *t, const struct chain *chain, int from, int end) {
@@ -384,11 +496,11 @@ int tile_chain(struct lowering *l, struct chain *chain, int from) {
     for (int end = chain->links.n; end > from + 1; end--) {
         struct tiling t = {.l = l, .number = {.arena = &l->c->arena}};
         double all;
-        int64_t most;
         if (!find_axes(&t, chain, from, end) || !find_result(&t, end - 1)) continue;
         find_tiled(&t);
-        if (!t.naxes || !between(&t, &all, &most) || !choose_tiles(&t, most)) continue;
-        if (!is_worth_it(&t, chain, from, end, all)) continue;
+        const struct buf *most = between(&t, &all);
+        if (!t.naxes || !most || !choose_tiles(&t, bytes_along(&t, most))) continue;
+        if (!find_slices(&t, chain, from, end) || !is_worth_it(&t, chain, from, end, all)) continue;
         if (!decide(l->c, "%.*s is computed tile by tile", OWN_ORIGIN(chain->links.v[end - 1]->group->anchor))) continue;
         say(&t, chain, from, end);
         change_links(&t, chain, from, end);
