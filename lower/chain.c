@@ -293,13 +293,13 @@ static int axis_read(const struct tiling *t, expr index) {
 static void begin_slice(struct tiling *t, struct slice *o, expr load) {
     struct buf *b = o->buf;
     if (b->scope == SC_CONST || b->scope == SC_REGION || !buf_is_plain(b) || lower_stored(t->l, b) != b) return;
-    for (int k = 0, moves = 0; k < b->nlogical; k++) {
+    for (int k = 0; k < b->nlogical; k++) {
         int a = axis_read(t, load->arg[k]);
-        if (a < 0 && !x_is(b->logical[k], 1)) return;
+        bool moves = a >= 0 && !is_whole(t, a);
+        if (!moves && !x_is(b->logical[k], 1)) return;
         o->axis[k] = a;
-        if (a < 0 || is_whole(t, a)) continue;
-        moves = 1;
-        o->dims = k + moves;
+        if (!moves) continue;
+        o->dims = k + 1;
         if (t->axes[a].tile > 1) return;
     }
 }

@@ -15,7 +15,8 @@ static void want(struct dead *d, struct buf *b) {
     map_put(&d->wanted, PKEY(b), b);
 }
 static bool is_wanted(struct dead *d, struct buf *b) {
-    return b->scope == SC_PARAM || b->scope == SC_CONST || map_get(&d->wanted, PKEY(storage_of(&d->views, b)));
+    b = storage_of(&d->views, b);
+    return b->scope == SC_PARAM || b->scope == SC_CONST || map_get(&d->wanted, PKEY(b));
 }
 static void want_loaded(void *env, const struct stmt *s, expr load) {
     (void)s;

@@ -51,6 +51,7 @@ class Maker(More):
     domain = ""
     targets = ["c99", "x86-avx2", "x86-avx512"]
     options, precision, weights_precision = [], None, None   # of gcc2nn
+    small_caches = False    # the machine's, for what is done to values that they do not hold
     any_point = False   # sums in another order may lose more digits than the comparison allows where terms cancel
 
     def __init__(self, seed):

@@ -4,6 +4,7 @@ last two bit for bit. Where sizes are symbols, the same program also runs at oth
 """
 import argparse
 import collections
+import functools
 import itertools
 import json
 import multiprocessing
@@ -287,6 +288,11 @@ def drawn_dims(model, symbols, r):
             ("--dim", f"{name}=0..{r.choice([4096, 2**31 - 1])}@{r.choice([1, 1, max(1, size), max(1, 2 * size), 7, 64, 200])}")]
 
 
+@functools.lru_cache
+def targets_of(gcc2nn):
+    return json.loads(subprocess.run([gcc2nn, "list-targets", "--json"], check=True, capture_output=True, text=True).stdout)
+
+
 class Trial:
     """One model in a folder of its own."""
 
@@ -304,10 +310,24 @@ class Trial:
         self.compiler = args.c99 if self.target == "c99" else f"{compiler} -O{r.choice(args.levels)}"
         self.points = r if self.maker.any_point and r.random() < 0.3 else None      # other ones than the best
         self.options = self.maker.options + (drawn_dims(self.model, self.maker.symbols, r) if self.maker.symbolic else [])
+        self.options += self.shrink_caches() if self.maker.small_caches else []
         self.sizes = {0: self.maker.data}
         other = self.maker.other_sizes()
         if other:
             self.sizes[1] = other
+
+    def shrink_caches(self):
+        """The option for a machine like the target's, with caches of a few kilobytes."""
+        row = next(t for t in targets_of(self.args.gcc2nn) if t["name"] == self.target)
+        least = {"l1.bytes": 4096, "l2.bytes": 16384}
+        numbers = {n["name"]: least.get(n["name"], n["value"]) for n in row.get("numbers") or []}
+        if "l2.bytes" not in numbers:
+            return []
+        numbers = {k: int(v) if v == int(v) else v for k, v in numbers.items()}
+        file = os.path.join(self.headers, "machine.json")
+        with open(file, "w", encoding="utf-8") as f:
+            json.dump({"gcc2nn-machine": 1, "target": self.target, "cpu": "small", "numbers": numbers}, f)
+        return [f"--machine={file}"]
 
     def describe(self):
         return "+".join(n.op_type for n in self.model.graph.node) + f" opset {self.maker.opset} {self.target}" + \

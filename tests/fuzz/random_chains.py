@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""random_chains.py: as random_models.py (same options, same last line), for values that go from one kernel to the next alone and
+are larger than a cache: attention of any number of heads, rows and columns with all kinds of masks, products after norms and
+products, convolutions of batches. Caches are taken to be small, so that such values need not be large.
+"""
+import sys
+
+from random_models import Impossible, np, onnx, shape_inference, trial
+from random_products import Products
+
+
+class Chains(Products):
+    small_caches = True
+    targets = ["x86-avx512bf16", "x86-avx512vnni", "x86-avx512", "x86-avx2", "x86-avx2", "x86-64", "c99", "c99", "aarch64", "aarch64-dotprod",
+               "riscv64", "cortex-m4", "cortex-m55"]
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.threads = self.r.choice([1, 1, 2, 3])
+
+    def length(self):
+        return self.r.choice([1, 3, 16, 17, 31, 40, 64, 65, 97, self.r.randint(1, 120)])
+
+    def batches(self):
+        return 0 if self.zero else self.r.choice([1, 1, 1, 2, 3, 7])
+
+    def maybe_qdq(self, x):
+        return self.qdq(x) if self.quantised and self.r.random() < 0.7 else x
+
+    def linear(self, x, n):
+        y = self.add("MatMul", [self.maybe_qdq(x), self.weights([self.of(x)[-1], n], 1)])
+        return self.add("Add", [y, self.const(self.floats([n]))]) if self.r.random() < 0.5 else y
+
+    def heads(self, x, h, d, perm):
+        y = self.add("Reshape", [self.linear(x, h * d), self.ints(0, 0, h, d)])
+        return self.add("Transpose", [y], perm=perm)
+
+    def masked(self, s, b, h, m, n):
+        shape = self.r.choice([[m, n], [b, 1, 1, n], [1, h, m, n], [b, 1, m, n], [1, 1, 1, n], [b, h, m, n], [h, 1, 1]])
+        if self.r.random() < 0.3:
+            keep = self.given(self.n.random(shape) < 0.7)
+            self.still.add(keep)
+            return self.add("Where", [keep, s, self.const(self.kind(-100))])
+        mask = self.given(self.floats(shape))
+        self.still.add(mask)
+        return self.add("Add", self.r.choice([[s, mask], [mask, s]]))
+
+    def softmax(self, s):
+        if self.zero or self.r.random() < 0.7:      # ONNX Runtime reduces axes of no cells to as many as they were
+            return self.add("Softmax", [s], axis=self.r.choice([-1, 3]))
+        e = self.add("Exp", [self.add("Sub", [s, self.add("ReduceMax", [s], axes=[-1]) if self.opset < 18 else
+                                              self.add("ReduceMax", [s, self.ints(-1)])])])
+        return self.add("Div", [e, self.add("ReduceSum", [e, self.ints(-1)])])
+
+    def attention(self):
+        b, m, h, d, c = self.batches(), self.length(), self.r.choice([1, 2, 3, 5, 8]), self.r.choice([1, 4, 8, 16, 24]), self.r.choice([3, 8, 16, 33])
+        x = self.rows([b, m, c])
+        y, n = x, m
+        if self.r.random() < 0.4:
+            n = self.length()
+            y = self.rows([b, n, c])
+        q, v = self.heads(x, h, d, [0, 2, 1, 3]), self.heads(y, h, d, [0, 2, 1, 3])
+        k = self.heads(y, h, d, [0, 2, 3, 1])
+        if self.r.random() < 0.5:
+            q = self.add("Mul", [q, self.const(self.kind(0.5))])
+        s = self.maybe_qdq(self.add("MatMul", [self.maybe_qdq(q), self.maybe_qdq(k)]))
+        if self.r.random() < 0.4:
+            s = self.add(self.r.choice(["Mul", "Div"]), [s, self.const(self.kind(2))])
+        if self.r.random() < 0.6:
+            s = self.masked(s, b, h, m, n)
+        y = self.add("MatMul", [self.softmax(s), v])
+        if self.r.random() < 0.8:
+            y = self.add("Reshape", [self.add("Transpose", [y], perm=[0, 2, 1, 3]), self.ints(0, 0, h * d)])
+            y = y if self.quantised else self.linear(y, self.r.choice([3, 8, 17]))      # no quantiser may round what is not exact
+        self.after_rows(y)
+
+    def after_rows(self, y):
+        if self.r.random() < 0.3:
+            self.add("Relu", [y])
+
+    def normed(self, x):
+        c = self.of(x)[-1]
+        if self.opset >= 17 and self.kind == np.float32 and self.r.random() < 0.6:
+            return self.add("LayerNormalization", [x, self.const(self.floats([c])), self.const(self.floats([c]))], axis=-1)
+        return self.add("Softmax", [x], axis=-1)
+
+    def layers(self):
+        """Products, norms and maps of rows after one another. What norms make is not exact: no quantiser may round it."""
+        x = self.rows([self.batches() for _ in range(self.r.choice([0, 1, 1, 2]))] + [self.length(), self.r.choice([3, 16, 32, 40])])
+        for _ in range(self.r.randint(2, 4)):
+            what = self.r.random()
+            if what < 0.3 and not self.quantised:
+                x = self.normed(x)
+            elif what < 0.9:
+                x = self.linear(x, self.r.choice([16, 33, 64, 96]))
+                x = self.add("Relu", [x]) if self.r.random() < 0.5 else x
+            else:
+                x = self.add("Abs", [x])
+        self.after_rows(x)
+
+    def make(self):
+        parts = [self.attention] * 4 + [self.layers] * 2 + [self.convolution]
+        want, done = self.r.choice([1, 1, 1, 2]), 0
+        for _ in range(20):
+            if done >= want:
+                break
+            state = (len(self.nodes), len(self.inputs), len(self.inits), dict(self.values), dict(self.data))
+            try:
+                part = self.r.choice(parts)
+                part()
+                done += want if self.quantised and part == self.attention else 1    # nothing may round it
+            except (Impossible, shape_inference.InferenceError, onnx.checker.ValidationError):
+                n, i, k, self.values, self.data = state
+                del self.nodes[n:], self.inputs[i:], self.inits[k:]
+        if not self.nodes:
+            raise Impossible
+        return self.finished()
+
+
+if __name__ == "__main__":
+    sys.exit(trial.main(Chains, __doc__))
