@@ -7,6 +7,7 @@
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
+#include "lower/problem/problem.h"
 #include <string.h>
 
 enum { AXES_MOST = 32 };
@@ -90,10 +91,10 @@ struct tiling {
         int64_t tile;
         expr from; /* the first cell of the tile; NULL: there is one pass */
     } axes[AXES_MOST];
-    VEC(struct slice *) slices;
+    VEC(struct operand_view *) operands;
 };
 /* A buffer that the chain reads, and has not made. */
-struct slice {
+struct operand_view {
     struct buf *buf, *view;
     int dims; /* the outermost ones, of which each pass reads cells side by side; its loads get them from a view */
     int axis[AXES_MOST]; /* of the tiling, of each of those; -1: a dim of one cell */
@@ -213,7 +214,18 @@ static int64_t bytes_along(const struct tiling *t, const struct buf *b) {
     }
     return bytes;
 }
-/* As many cells of the axes, the innermost first, as there is room for; tiles are as equal as they can be. Of an open
+/* At least half of what fits, such that the passes compute the fewest cells, and of those the largest tile. */
+static int64_t least_overlap(int64_t extent, int64_t fit, int64_t *passes) {
+    int64_t tile = 0;
+    *passes = 0;
+    if (fit > extent) fit = extent;
+    for (int64_t k = fit; 2 * k >= fit && k > 0; k--) {
+        int64_t n = (extent + k - 1) / k;
+        if (!tile || n * k < *passes * tile) tile = k, *passes = n;
+    }
+    return tile;
+}
+/* As many cells of the axes, the innermost first, as there is room for. Of an open
  * axis a tile is one cell: what is inside of it has to be more than there is room for. */
 static bool choose_tiles(struct tiling *t, int64_t bytes) {
     enum { FEW = 16 }; /* rows that a kernel of sums needs to use what it reads often enough */
@@ -228,8 +240,9 @@ static bool choose_tiles(struct tiling *t, int64_t bytes) {
             t->axes[k].passes = t->axes[k].extent, t->axes[k].tile = 1;
             continue;
         }
-        int64_t most = fit < extent ? fit : extent, passes = (extent + most - 1) / most;
-        t->axes[k].passes = x_int(c, passes), t->axes[k].tile = (extent + passes - 1) / passes;
+        int64_t passes;
+        t->axes[k].tile = least_overlap(extent, fit, &passes);
+        t->axes[k].passes = x_int(c, passes);
         tiled |= passes > 1;
         fit = tiled ? 1 : fit / extent;
     }
@@ -249,36 +262,57 @@ static bool note_axis(void *env, expr e) {
         if (axis_of(d->t, d->made->first + k) == d->t->axes[a].axis) d->axes |= 1u << a;
     return true;
 }
-struct reading {
+/* Cycles and bytes of the chain, without what lies between its links. */
+struct traffic {
     struct tiling *t;
-    double again; /* bytes */
+    double sums;    /* cycles of its products alone */
+    double again;   /* bytes that every pass reads from beyond the cache */
+    double outside; /* bytes that it reads and writes, but for constants */
+    struct map seen;
 };
+static void note_sum(struct traffic *r, const struct stmt *s) {
+    const struct machine *m = r->t->l->o->target->machine;
+    enum dtype type = s->u.stage.buf->type;
+    const struct operation *op = machine_multiply_add(m, type);
+    double steps = 1;
+    if (!op || !sums_products(s->u.stage.op, s->u.stage.value)) return;
+    for (int k = 0; k < s->u.stage.naxes; k++) steps *= cells_of(&s->u.stage.axes[k]->extent, 1);
+    for (int k = 0; k < s->u.stage.nred; k++) steps *= cells_of(&s->u.stage.red[k]->extent, 1);
+    r->sums += steps / (op->starts * machine_lanes(m, type));
+}
 /* What every pass of the innermost loop reads whole comes from beyond the cache each time if it is too large. */
-static bool note_again(void *env, expr e) {
-    struct reading *r = env;
+static bool note_read(void *env, expr e) {
+    struct traffic *r = env;
     struct tiling *t = r->t;
     int inner = t->naxes - 1;
     double own = 1;
-    if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
+    if (e->op != X_LOAD || made_of(t, e->u.buf) || map_get(&r->seen, PKEY(e->u.buf))) return true;
+    map_put(&r->seen, PKEY(e->u.buf), e->u.buf);
+    double bytes = bytes_of(e->u.buf), passes;
+    if (e->u.buf->scope != SC_CONST) r->outside += bytes;
     struct dependence d = {t, made_of(t, t->stage->u.stage.buf), 0};
     for (int k = 0; k < e->n - e->has_fill; k++) x_visit(e->arg[k], note_axis, &d);
     while (inner > 0 && is_whole(t, inner)) inner--;
     if (d.axes >> inner & 1) return true;
     for (int a = 0; a < inner; a++)
         if (d.axes >> a & 1) own *= cells_of(&t->axes[a].passes, 1);
-    double bytes = bytes_of(e->u.buf), passes = cells_of(&t->axes[inner].passes, 1);
+    passes = cells_of(&t->axes[inner].passes, 1);
     if (bytes / own > (double)room(t->l)) r->again += bytes * (passes - 1);
     return true;
 }
+/* It saves time, or the memory of what is far more than all else. */
 static bool is_worth_it(struct tiling *t, const struct chain *chain, int from, int end, double all) {
-    struct reading r = {t, 0};
+    enum { PART = 20, TIMES = 2 }; /* of the time that products take; as much as what lies outside */
+    struct traffic r = {t, 0, 0, bytes_of(t->result), {.arena = &t->l->c->arena}};
     for (int k = from; k < end; k++)
         for (const struct stmt *s = chain->links.v[k]->stmts.first; s; s = s->next) {
             if (s->kind != S_STAGE) continue;
             t->stage = s;
-            x_visit(s->u.stage.value, note_again, &r);
+            note_sum(&r, s);
+            x_visit(s->u.stage.value, note_read, &r);
         }
-    return r.again < all; /* which would be written and read */
+    double saved = (2 * all - r.again) * t->l->o->target->machine->l2.byte; /* it would be written and read */
+    return saved > 0 && (saved * PART > r.sums || all > TIMES * r.outside);
 }
 
 /* ---- operands */
@@ -290,7 +324,7 @@ static int axis_read(const struct tiling *t, expr index) {
     return -1;
 }
 /* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
-static void begin_slice(struct tiling *t, struct slice *o, expr load) {
+static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
     struct buf *b = o->buf;
     if (b->scope == SC_CONST || b->scope == SC_REGION || !buf_is_plain(b) || lower_stored(t->l, b) != b) return;
     for (int k = 0; k < b->nlogical; k++) {
@@ -303,17 +337,17 @@ static void begin_slice(struct tiling *t, struct slice *o, expr load) {
         if (t->axes[a].tile > 1) return;
     }
 }
-static bool note_slice(void *env, expr e) {
+static bool note_operand(void *env, expr e) {
     struct tiling *t = env;
-    struct slice *o = NULL;
+    struct operand_view *o = NULL;
     if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
-    for (int k = 0; k < t->slices.n && !o; k++)
-        if (t->slices.v[k]->buf == e->u.buf) o = t->slices.v[k];
+    for (int k = 0; k < t->operands.n && !o; k++)
+        if (t->operands.v[k]->buf == e->u.buf) o = t->operands.v[k];
     if (!o) {
-        o = NEW(&t->l->c->arena, struct slice);
+        o = NEW(&t->l->c->arena, struct operand_view);
         o->buf = e->u.buf;
-        begin_slice(t, o, e);
-        PUSH(&t->l->c->arena, &t->slices, o);
+        begin_operand(t, o, e);
+        PUSH(&t->l->c->arena, &t->operands, o);
     }
     for (int k = 0; k < o->dims; k++)
         if (o->axis[k] != axis_read(t, e->arg[k])) o->dims = 0; /* read in two ways */
@@ -325,22 +359,22 @@ static bool reads_open(void *env, expr e) {
     int64_t extent;
     if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
     struct dependence d = {t, made_of(t, t->stage->u.stage.buf), 0};
-    for (int k = 0; k < t->slices.n; k++)
-        for (int i = t->slices.v[k]->dims; t->slices.v[k]->buf == e->u.buf && i < e->n - e->has_fill; i++)
+    for (int k = 0; k < t->operands.n; k++)
+        for (int i = t->operands.v[k]->dims; t->operands.v[k]->buf == e->u.buf && i < e->n - e->has_fill; i++)
             x_visit(e->arg[i], note_axis, &d);
     for (int a = 0; a < t->naxes; a++)
         if (d.axes >> a & 1 && !x_is_int(t->axes[a].extent, &extent)) return false;
     return true;
 }
-static bool find_slices(struct tiling *t, const struct chain *chain, int from, int end) {
+static bool find_operands(struct tiling *t, const struct chain *chain, int from, int end) {
     bool ok = true;
     for (int way = 0; way < 2; way++) /* first how each is read, then whether all can be */
         for (int k = from; k < end && ok; k++)
             for (const struct stmt *s = chain->links.v[k]->stmts.first; s && ok; s = s->next) {
                 if (s->kind != S_STAGE) continue;
                 t->stage = s;
-                ok = x_visit(s->u.stage.value, way ? reads_open : note_slice, t) &&
-                     (!s->u.stage.init || x_visit(s->u.stage.init, way ? reads_open : note_slice, t));
+                ok = x_visit(s->u.stage.value, way ? reads_open : note_operand, t) &&
+                     (!s->u.stage.init || x_visit(s->u.stage.init, way ? reads_open : note_operand, t));
             }
     return ok;
 }
@@ -414,9 +448,9 @@ static expr change_expr(void *env, expr e) {
     if (e->op != X_LOAD) return NULL;
     struct buf *b = e->u.buf == q->t->result ? q->tile : e->u.buf;
     int own = made_of(q->t, e->u.buf) ? b->nlogical : 0; /* dims of which there is a tile alone */
-    for (int k = 0; k < q->t->slices.n; k++)
-        if (q->t->slices.v[k]->buf == b && q->t->slices.v[k]->view)
-            b = q->t->slices.v[k]->view, own = q->t->slices.v[k]->dims;
+    for (int k = 0; k < q->t->operands.n; k++)
+        if (q->t->operands.v[k]->buf == b && q->t->operands.v[k]->view)
+            b = q->t->operands.v[k]->view, own = q->t->operands.v[k]->dims;
     expr at[32];
     for (int k = 0; k < b->nlogical; k++) {
         expr inside = k < own && e->arg[k]->op == X_VAR ? map_get(&q->inside, PKEY(e->arg[k]->u.var)) : NULL;
@@ -462,8 +496,8 @@ static void change_links(struct tiling *t, struct chain *chain, int from, int en
         }
     enter_loops(t);
     q.tile = view_result(t);
-    for (int k = 0; k < t->slices.n; k++) {
-        struct slice *o = t->slices.v[k];
+    for (int k = 0; k < t->operands.n; k++) {
+        struct operand_view *o = t->operands.v[k];
         if (o->dims) o->view = view_tile(t, o->buf, o->axis, o->dims);
     }
     for (int k = from; k < end; k++)
@@ -500,7 +534,7 @@ int tile_chain(struct lowering *l, struct chain *chain, int from) {
         find_tiled(&t);
         const struct buf *most = between(&t, &all);
         if (!t.naxes || !most || !choose_tiles(&t, bytes_along(&t, most))) continue;
-        if (!find_slices(&t, chain, from, end) || !is_worth_it(&t, chain, from, end, all)) continue;
+        if (!find_operands(&t, chain, from, end) || !is_worth_it(&t, chain, from, end, all)) continue;
         if (!decide(l->c, "%.*s is computed tile by tile", OWN_ORIGIN(chain->links.v[end - 1]->group->anchor))) continue;
         say(&t, chain, from, end);
         change_links(&t, chain, from, end);

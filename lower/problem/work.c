@@ -61,31 +61,35 @@ static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
     return out + (p->stages.n ? in : fmin(in, out));
 }
 /* ---- all calls */
+/* How often a run makes the call: as often as the loops around it turn. NAN: not known, or it stands in a branch. */
+static double turns_of(const struct stmt *call, const struct sizes_of_run *run) {
+    double turns = 1;
+    int64_t n;
+    for (const struct stmt *s = stmt_parent(call); s; s = stmt_parent(s))
+        turns *= s->kind == S_FOR && x_eval_int(s->u.loop.var->extent, run->size, run->env, &n) ? (double)n : NAN;
+    return turns;
+}
 struct call_sum {
     struct sizes_of_call of;
     const struct problem *problem; /* NULL: not known */
-    struct work sum;               /* of the calls that the text has */
+    struct work sum;               /* of the calls that the text has, each once */
+    struct work all;               /* of all that a run makes of them */
     double sites;
 };
 static bool add_site(void *env, const struct stmt *s) {
     struct call_sum *q = env;
     if (s->kind != S_CALL || s->u.call.callee != q->of.p) return true;
     q->of.call = s;
-    q->sites++;
-    q->sum.products += products_in_call(&q->of, q->problem);
-    q->sum.bytes += bytes_in_call(&q->of, q->problem);
+    double products = products_in_call(&q->of, q->problem), bytes = bytes_in_call(&q->of, q->problem);
+    double turns = turns_of(s, q->of.run);
+    q->sites++, q->sum.products += products, q->sum.bytes += bytes;
+    q->all.calls += turns, q->all.products += turns * products, q->all.bytes += turns * bytes;
     return true;
-}
-/* NAN: some of its calls, of which there are so many in the text, stand in loops or branches. */
-static double calls_outside_of_loops(const struct proc *entry, const struct proc *p, double sites) {
-    double n = 0;
-    for (const struct stmt *s = entry->body.first; s; s = s->next) n += s->kind == S_CALL && s->u.call.callee == p;
-    return n == sites ? n : NAN;
 }
 struct work kernel_work(const struct proc *entry, const struct proc *p, double calls, const struct sizes_of_run *run) {
     struct call_sum q = {.of = {p, NULL, run}, .problem = p->problem};
     survey(&entry->body, add_site, &q);
-    if (isnan(calls)) calls = calls_outside_of_loops(entry, p, q.sites);
+    if (isnan(calls)) return q.all;
     double times = q.sites > 0 ? calls / q.sites : 0;
     return (struct work){calls, q.sum.products * times, q.sum.bytes * times};
 }
