@@ -130,7 +130,8 @@ static bool note_load(void *env, expr e) {
 }
 static bool note_made(struct tiling *t, const struct stmt *s, int link) {
     struct buf *b = s->u.stage.buf;
-    if (made_of(t, b) || !buf_is_plain(b) || lower_stored(t->l, b) != b || s->u.stage.naxes != b->nlogical) return false;
+    if (made_of(t, b) || !buf_is_plain(b) || lower_stored(t->l, b) != b || s->u.stage.naxes != b->nlogical)
+        return false;
     struct made m = {b, t->axis.n, link};
     PUSH(&t->l->c->arena, &t->made, m);
     map_put(&t->number, PKEY(b), (void *)(intptr_t)t->made.n);
@@ -167,6 +168,14 @@ static bool all_have(const struct tiling *t, int axis) {
         if (dim_along(t, &t->made.v[k], axis) < 0) return false;
     return true;
 }
+/* Is a tile of b cells side by side, of which it can be proved that they lie in b? Only its outermost dim is open,
+ * then. */
+static bool may_be_viewed(struct lowering *l, struct buf *b) {
+    int64_t extent;
+    for (int k = 1; k < b->nlogical; k++)
+        if (!x_is_int(b->logical[k], &extent)) return false;
+    return b->scope != SC_CONST && b->scope != SC_REGION && buf_is_plain(b) && lower_stored(l, b) == b;
+}
 /* What is read outside of the chain: one buffer, which the last link makes. */
 static bool find_result(struct tiling *t, int last) {
     for (int k = 0; k < t->made.n; k++) {
@@ -175,7 +184,7 @@ static bool find_result(struct tiling *t, int last) {
         if (t->result) return false;
         t->result = m->buf;
     }
-    return t->result && t->result->scope != SC_REGION;
+    return t->result && may_be_viewed(t->l, t->result);
 }
 /* Outermost dims of the result, so that a tile of it is a view: cells side by side. */
 static void find_tiled(struct tiling *t) {
@@ -185,7 +194,8 @@ static void find_tiled(struct tiling *t) {
         int axis = axis_of(t, r->first + k);
         if (x_is(extent, 1)) continue;
         if (x_is(extent, 0) || !all_have(t, axis)) return;
-        t->axes[t->naxes].axis = axis, t->axes[t->naxes].extent = extent, t->axes[t->naxes++].passes = x_int(t->l->c, 1);
+        t->axes[t->naxes].axis = axis, t->axes[t->naxes].extent = extent,
+        t->axes[t->naxes++].passes = x_int(t->l->c, 1);
     }
 }
 
@@ -326,7 +336,7 @@ static int axis_read(const struct tiling *t, expr index) {
 /* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
 static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
     struct buf *b = o->buf;
-    if (b->scope == SC_CONST || b->scope == SC_REGION || !buf_is_plain(b) || lower_stored(t->l, b) != b) return;
+    if (!may_be_viewed(t->l, b)) return;
     for (int k = 0; k < b->nlogical; k++) {
         int a = axis_read(t, load->arg[k]);
         bool moves = a >= 0 && !is_whole(t, a);
@@ -508,8 +518,7 @@ static void change_links(struct tiling *t, struct chain *chain, int from, int en
 }
 static const char *shape_of_passes(const struct tiling *t) {
     struct text s = {0};
-    for (int k = 0; k < t->naxes; k++)
-    {
+    for (int k = 0; k < t->naxes; k++) {
         text_printf(&s, "%s%lld of ", k ? ", " : "", (long long)t->axes[k].tile);
         x_print(&s, t->axes[k].extent, NULL, NULL);
     }
@@ -535,7 +544,8 @@ int tile_chain(struct lowering *l, struct chain *chain, int from) {
         const struct buf *most = between(&t, &all);
         if (!t.naxes || !most || !choose_tiles(&t, bytes_along(&t, most))) continue;
         if (!find_operands(&t, chain, from, end) || !is_worth_it(&t, chain, from, end, all)) continue;
-        if (!decide(l->c, "%.*s is computed tile by tile", OWN_ORIGIN(chain->links.v[end - 1]->group->anchor))) continue;
+        if (!decide(l->c, "%.*s is computed tile by tile", OWN_ORIGIN(chain->links.v[end - 1]->group->anchor)))
+            continue;
         say(&t, chain, from, end);
         change_links(&t, chain, from, end);
         return end - from;

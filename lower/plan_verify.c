@@ -1,8 +1,8 @@
 /* The independent check of a memory plan: the entry is walked as it would run, with an owner for every piece of the
  * arena between two ends of buffers. A kernel that reads a buffer must find all of it owned by that buffer: written,
  * and not overwritten since; what it writes must not meet anything else it is given. Loop bodies are walked twice so
- * that the back edge is seen; as often as they run where views of theirs lie elsewhere in each pass. Shares no code with the planner: views and live ranges are found again from the
- * statements. */
+ * that the back edge is seen; as often as they run where views of theirs lie elsewhere in each pass. Shares no code
+ * with the planner: views and live ranges are found again from the statements. */
 #include "lower/memory_plan.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -235,8 +235,7 @@ static void set_now(struct owner_walk *w, const void *leaf, int64_t v) {
 /* Sizes that follow from the number of the pass. */
 static void set_size(struct owner_walk *w, const struct stmt *s) {
     int64_t v;
-    if (x_has(s->u.size.value, XF_VAR) && x_eval_int(s->u.size.value, sample_leaf, w, &v))
-        set_now(w, s->u.size.sym, v);
+    if (x_has(s->u.size.value, XF_VAR) && x_eval_int(s->u.size.value, sample_leaf, w, &v)) set_now(w, s->u.size.sym, v);
 }
 struct moving {
     struct map leaves; /* that change from pass to pass */

@@ -12,7 +12,7 @@ struct sizes_of_run {
     bool (*size)(void *env, expr leaf, int64_t *v);
     void *env;
 };
-/* Of the kernel p. calls: how often a run calls it; NAN: as the entry's text says, where no call stands in a branch or a
- * loop whose turns are not known. Calls in loops count as the mean of all that there are. */
+/* Of the kernel p. calls: how often a run calls it; NAN: as the entry's text says, where no call stands in a branch or
+ * a loop whose turns are not known. Calls in loops count as the mean of all that there are. */
 struct work kernel_work(const struct proc *entry, const struct proc *p, double calls, const struct sizes_of_run *run);
 #endif
