@@ -158,13 +158,27 @@ void run_alloc(struct fe *f, const struct stmt *alloc) {
     else local_array(f, b);
     if (b->fill) fill_buffer(f, b);
 }
+/* The place of a view lies in its buffer. Where the plan has checked the size of that, no part of a sum is too large of
+ * which all are at least 0. */
+static bool is_checked(struct fe *f, const struct stmt *view) {
+    struct terms t = c_terms(f, view->u.view.off);
+    const struct plan_slot *slot = slot_of(f, view->u.view.of);
+    int64_t lo = t.konst, hi;
+    for (int k = 0; k < t.n && lo >= 0; k++) {
+        x_bounds(f->c, t.atom[k], &lo, &hi);
+        if (t.coef[k] < 0) lo = -1;
+    }
+    return slot && slot->cls != PLAN_REGION && lo >= 0;
+}
 void run_view(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.view.buf, *of = s->u.view.of;
     if (!map_get(&f->entry->touched, PKEY(b))) return;
     struct entry_place *from = run_place(f, of);
+    f->entry->inside = is_checked(f, s);
     const char *q = x_is(s->u.view.off, 0)
                         ? from->text
                         : format(f->c, "%s + %s", from->text, run_expr(f, s->u.view.off, true, "view"));
+    f->entry->inside = false;
     if (b->type != of->type)
         q = format(f->c, "(%s%s *)(%svoid *)(%s)", from->is_const ? "const " : "", dtype_c(b->type),
                    from->is_const ? "const " : "", q);

@@ -29,7 +29,7 @@ static bool sum_fits(struct ctx *c, const struct terms *t) {
 }
 struct piece entry_sum(struct fe *f, expr e) {
     struct terms t = c_terms(f, e);
-    if (sum_fits(f->c, &t)) return c_print_sum(f, e);
+    if (f->entry->inside || sum_fits(f->c, &t)) return c_print_sum(f, e);
     const char *s = NULL;
     for (int k = 0; k < t.n; k++) {
         const char *a = c_index(f, t.atom[k]).s;
@@ -39,7 +39,7 @@ struct piece entry_sum(struct fe *f, expr e) {
     return piece_of(t.konst ? checked(f, "add", s, c_integer(f, t.konst).s) : s, P_ATOM);
 }
 struct piece entry_product(struct fe *f, expr e) {
-    if (fits(f->c, e)) return c_print_product(f, e);
+    if (f->entry->inside || fits(f->c, e)) return c_print_product(f, e);
     return piece_of(checked(f, "mul", c_index(f, e->arg[0]).s, c_index(f, e->arg[1]).s), P_ATOM);
 }
 struct piece entry_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b) {

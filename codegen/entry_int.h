@@ -22,6 +22,7 @@ struct entry {
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */
     bool over;          /* what was printed since it was false may overflow */
+    bool inside;        /* what is printed is no more than a size that was checked before */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
 };
 

@@ -8,6 +8,7 @@
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
 #include "lower/problem/problem.h"
+#include <math.h>
 #include <string.h>
 
 enum { AXES_MOST = 32 };
@@ -18,18 +19,27 @@ static int64_t room(const struct lowering *l) {
     const struct machine *m = l->o->target->machine;
     return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2 * (l->o->threads > 1 ? l->o->threads : 1);
 }
-/* Open sizes count as what `--dim` says to optimise for, or as one. */
+/* Open sizes count as what `--dim` says to optimise for. Of which nothing is known counts as one if it is the
+ * outermost, most often a batch, else as many. */
+struct typical {
+    int64_t unknown;
+};
 static bool typical_leaf(void *env, expr leaf, int64_t *v) {
-    (void)env;
+    const struct typical *q = env;
     if (leaf->op != X_SYM) return false;
     const struct sym *s = leaf->u.sym;
-    *v = s->ref ? s->ref : s->lo > 1 ? s->lo : 1;
+    *v = s->ref ? s->ref : q->unknown < s->lo ? s->lo : q->unknown > s->hi ? s->hi : q->unknown;
     return true;
+}
+static double typical_extent(expr extent, bool outermost) {
+    enum { MANY = 128 };
+    struct typical q = {outermost ? 1 : MANY};
+    int64_t v;
+    return x_eval_int(extent, typical_leaf, &q, &v) ? (double)v : 1;
 }
 static double cells_of(const expr *dims, int n) {
     double cells = 1;
-    int64_t extent;
-    for (int k = 0; k < n; k++) cells *= x_eval_int(dims[k], typical_leaf, NULL, &extent) ? (double)extent : 1;
+    for (int k = 0; k < n; k++) cells *= typical_extent(dims[k], k == 0);
     return cells;
 }
 static double bytes_of(const struct buf *b) { return cells_of(b->dims, b->nd) * dtype_bytes(b->type); }
@@ -168,12 +178,7 @@ static bool all_have(const struct tiling *t, int axis) {
         if (dim_along(t, &t->made.v[k], axis) < 0) return false;
     return true;
 }
-/* Is a tile of b cells side by side, of which it can be proved that they lie in b? Only its outermost dim is open,
- * then. */
 static bool may_be_viewed(struct lowering *l, struct buf *b) {
-    int64_t extent;
-    for (int k = 1; k < b->nlogical; k++)
-        if (!x_is_int(b->logical[k], &extent)) return false;
     return b->scope != SC_CONST && b->scope != SC_REGION && buf_is_plain(b) && lower_stored(l, b) == b;
 }
 /* What is read outside of the chain: one buffer, which the last link makes. */
@@ -212,49 +217,54 @@ static const struct buf *between(const struct tiling *t, double *all) {
     }
     return most;
 }
-/* Bytes of one cell of all tiled axes; -1: open. */
-static int64_t bytes_along(const struct tiling *t, const struct buf *b) {
-    int64_t bytes = dtype_bytes(b->type), extent;
+/* Bytes of one cell of all tiled axes. */
+static double bytes_along(const struct tiling *t, const struct buf *b) {
+    double bytes = dtype_bytes(b->type);
     for (int k = 0; k < b->nlogical; k++) {
         bool tiled = false;
         for (int a = 0; a < t->naxes; a++) tiled |= axis_of(t, made_of(t, b)->first + k) == t->axes[a].axis;
-        if (tiled) continue;
-        if (!x_is_int(b->logical[k], &extent)) return -1;
-        bytes *= extent;
+        if (!tiled) bytes *= typical_extent(b->logical[k], k == 0);
     }
     return bytes;
 }
-/* At least half of what fits, such that the passes compute the fewest cells, and of those the largest tile. */
-static int64_t least_overlap(int64_t extent, int64_t fit, int64_t *passes) {
+/* At least half of what fits, such that the passes compute the fewest cells, and of those the largest tile. divides:
+ * one that overlaps no other, of whatever size. */
+static int64_t tile_of(int64_t extent, int64_t fit, bool divides, int64_t *passes) {
     int64_t tile = 0;
     *passes = 0;
     if (fit > extent) fit = extent;
-    for (int64_t k = fit; 2 * k >= fit && k > 0; k--) {
+    for (int64_t k = fit; k > 0 && (divides ? !tile : 2 * k >= fit); k--) {
         int64_t n = (extent + k - 1) / k;
-        if (!tile || n * k < *passes * tile) tile = k, *passes = n;
+        if (divides ? n * k == extent : !tile || n * k < *passes * tile) tile = k, *passes = n;
     }
     return tile;
 }
-/* As many cells of the axes, the innermost first, as there is room for. Of an open
- * axis a tile is one cell: what is inside of it has to be more than there is room for. */
-static bool choose_tiles(struct tiling *t, int64_t bytes) {
+static bool is_open(const struct buf *b) {
+    int64_t cells;
+    for (int k = 1; k < b->nlogical; k++)
+        if (!x_is_int(b->logical[k], &cells)) return true;
+    return false;
+}
+/* As many cells of the axes, the innermost first, as there is room for. An open axis is whole, or outside of those that
+ * are not: then a tile is one cell of it. With open sizes inside it is proved of tiles that divide their axis alone
+ * that they lie in it. */
+static bool choose_tiles(struct tiling *t, const struct buf *most) {
     enum { FEW = 16 }; /* rows that a kernel of sums needs to use what it reads often enough */
     struct ctx *c = t->l->c;
-    int64_t fit = bytes > 0 ? room(t->l) / bytes : -1, extent;
+    bool open_inside = is_open(most) || is_open(t->result);
+    double bytes = bytes_along(t, most), fit = bytes > 0 ? fmax((double)room(t->l) / bytes, FEW) : 0;
     bool tiled = false;
-    if (bytes <= 0) return false;
-    if (fit < FEW) fit = FEW;
-    for (int k = t->naxes; k--;) {
-        if (!x_is_int(t->axes[k].extent, &extent)) {
-            if (!tiled) return false;
-            t->axes[k].passes = t->axes[k].extent, t->axes[k].tile = 1;
-            continue;
+    for (int k = t->naxes; k-- && fit > 0;) {
+        int64_t extent, passes;
+        bool open = !x_is_int(t->axes[k].extent, &extent);
+        if (open && k == 0 && !tiled) return false;
+        if (open && tiled) t->axes[k].passes = t->axes[k].extent, t->axes[k].tile = 1;
+        if (!open) {
+            t->axes[k].tile = tile_of(extent, fit < 1 ? 1 : (int64_t)fit, open_inside, &passes);
+            t->axes[k].passes = x_int(c, passes);
+            tiled |= passes > 1;
         }
-        int64_t passes;
-        t->axes[k].tile = least_overlap(extent, fit, &passes);
-        t->axes[k].passes = x_int(c, passes);
-        tiled |= passes > 1;
-        fit = tiled ? 1 : fit / extent;
+        fit = tiled ? 1 : fit / typical_extent(t->axes[k].extent, k == 0);
     }
     return tiled;
 }
@@ -333,6 +343,21 @@ static int axis_read(const struct tiling *t, expr index) {
         if (axis_of(t, made_of(t, t->stage->u.stage.buf)->first + k) == t->axes[a].axis) return a;
     return -1;
 }
+/* Can it be proved of b's tiles that they lie in b? axis: of each of the first n dims, -1: it is whole. */
+static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, int n) {
+    struct ctx *c = t->l->c;
+    expr at[32], cells = x_int(c, 1);
+    for (int k = 0; k < b->nlogical; k++) {
+        int a = k < n ? axis[k] : -1;
+        bool whole = a < 0 || is_whole(t, a);
+        expr tile = whole ? b->logical[k] : x_int(c, t->axes[a].tile);
+        const struct var *first = var_new(c, "first", x_addi(c, x_sub(c, b->logical[k], tile), 1));
+        at[k] = whole ? x_int(c, 0) : x_var(c, first);
+        cells = x_mul(c, cells, tile);
+    }
+    expr off = buf_offset(c, b, at);
+    return x_proves_le(c, x_int(c, 0), off) && x_proves_le(c, x_add(c, off, cells), buf_cells(c, b));
+}
 /* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
 static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
     struct buf *b = o->buf;
@@ -343,6 +368,7 @@ static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
         if (!moves && !x_is(b->logical[k], 1)) return;
         o->axis[k] = a;
         if (!moves) continue;
+        if (!lies_inside(t, b, o->axis, k + 1)) return;
         o->dims = k + 1;
         if (t->axes[a].tile > 1) return;
     }
@@ -373,11 +399,22 @@ static bool reads_open(void *env, expr e) {
         for (int i = t->operands.v[k]->dims; t->operands.v[k]->buf == e->u.buf && i < e->n - e->has_fill; i++)
             x_visit(e->arg[i], note_axis, &d);
     for (int a = 0; a < t->naxes; a++)
-        if (d.axes >> a & 1 && !x_is_int(t->axes[a].extent, &extent)) return false;
+        if (d.axes >> a & 1 && !is_whole(t, a) && !x_is_int(t->axes[a].extent, &extent)) return false;
     return true;
 }
+/* Of each dim of the result; -1: none is tiled. */
+static void result_axes(const struct tiling *t, int axis[32]) {
+    const struct made *r = made_of(t, t->result);
+    for (int k = 0; k < r->buf->nlogical; k++) {
+        axis[k] = -1;
+        for (int a = 0; a < t->naxes; a++)
+            if (axis_of(t, r->first + k) == t->axes[a].axis) axis[k] = a;
+    }
+}
 static bool find_operands(struct tiling *t, const struct chain *chain, int from, int end) {
-    bool ok = true;
+    int axis[32];
+    result_axes(t, axis);
+    bool ok = lies_inside(t, t->result, axis, t->result->nlogical);
     for (int way = 0; way < 2; way++) /* first how each is read, then whether all can be */
         for (int k = from; k < end && ok; k++)
             for (const struct stmt *s = chain->links.v[k]->stmts.first; s && ok; s = s->next) {
@@ -408,8 +445,8 @@ static void enter_loops(struct tiling *t) {
         struct stmt *loop = s_for(c, v, LK_SERIAL);
         lower_stmt(l, loop);
         l->block = &loop->u.loop.body;
-        t->axes[k].from = x_var(c, v);
-        if (t->axes[k].tile == 1 || !x_is_int(t->axes[k].extent, &extent)) continue;
+        t->axes[k].from = x_muli(c, x_var(c, v), t->axes[k].tile);
+        if (!x_is_int(t->axes[k].extent, &extent) || extent % t->axes[k].tile == 0) continue;
         int64_t last = extent - t->axes[k].tile;
         struct stmt *s = s_new(c, S_SIZE);
         s->u.size.sym = tile_sym(l, k, last);
@@ -443,7 +480,7 @@ static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, i
 }
 static struct buf *view_result(struct tiling *t) {
     int axis[32];
-    for (int k = 0; k < t->result->nlogical; k++) axis[k] = tiled_axis(t, made_of(t, t->result), k);
+    result_axes(t, axis);
     return view_tile(t, t->result, axis, t->result->nlogical);
 }
 struct change {
@@ -519,7 +556,10 @@ static void change_links(struct tiling *t, struct chain *chain, int from, int en
 static const char *shape_of_passes(const struct tiling *t) {
     struct text s = {0};
     for (int k = 0; k < t->naxes; k++) {
-        text_printf(&s, "%s%lld of ", k ? ", " : "", (long long)t->axes[k].tile);
+        text_add(&s, k ? ", " : "");
+        if (is_whole(t, k)) text_add(&s, "all");
+        else text_printf(&s, "%lld", (long long)t->axes[k].tile);
+        text_add(&s, " of ");
         x_print(&s, t->axes[k].extent, NULL, NULL);
     }
     return text_take(&s, &t->l->c->arena);
@@ -542,7 +582,7 @@ int tile_chain(struct lowering *l, struct chain *chain, int from) {
         if (!find_axes(&t, chain, from, end) || !find_result(&t, end - 1)) continue;
         find_tiled(&t);
         const struct buf *most = between(&t, &all);
-        if (!t.naxes || !most || !choose_tiles(&t, bytes_along(&t, most))) continue;
+        if (!t.naxes || !most || !choose_tiles(&t, most)) continue;
         if (!find_operands(&t, chain, from, end) || !is_worth_it(&t, chain, from, end, all)) continue;
         if (!decide(l->c, "%.*s is computed tile by tile", OWN_ORIGIN(chain->links.v[end - 1]->group->anchor)))
             continue;
