@@ -1,0 +1,128 @@
+/* The statements of a chain become those of one tile, in loops over all of them. See chain.h. */
+#include "lower/chain_tiling.h"
+
+/* Tiles that do not divide their axis overlap, so that all passes are alike; what is computed twice comes out the same.
+ * Layers that are alike have equal kernels, so equal places have one name. */
+static const struct sym *place_of_tile(struct lowering *l, int axis, int64_t last) {
+    const char *name = internf(l->c->names, "from%d", axis);
+    for (int k = 0; k < l->froms.n; k++)
+        if (l->froms.v[k]->name == name && l->froms.v[k]->hi == last) return l->froms.v[k];
+    const struct sym *s = sym_new(l->c, name, 0, last, true);
+    PUSH(&l->c->arena, &l->froms, s);
+    return s;
+}
+static void enter_loops(struct tiling *t) {
+    struct lowering *l = t->l;
+    struct ctx *c = l->c;
+    for (int k = 0; k < t->naxes; k++) {
+        int64_t extent;
+        if (is_whole(t, k)) continue;
+        const struct var *v = var_new(c, internf(c->names, "tile%d", k), t->axes[k].passes);
+        struct stmt *loop = s_for(c, v, LK_SERIAL);
+        lower_stmt(l, loop);
+        l->block = &loop->u.loop.body;
+        t->axes[k].from = x_muli(c, x_var(c, v), t->axes[k].tile);
+        if (!x_is_int(t->axes[k].extent, &extent) || extent % t->axes[k].tile == 0) continue;
+        int64_t last = extent - t->axes[k].tile;
+        struct stmt *s = s_new(c, S_SIZE);
+        s->u.size.sym = place_of_tile(l, k, last);
+        s->u.size.lo = x_int(c, 0), s->u.size.hi = x_int(c, last);
+        s->u.size.value = x_min(c, t->axes[k].from, x_int(c, last));
+        lower_stmt(l, s);
+        t->axes[k].from = x_sym(c, s->u.size.sym);
+    }
+}
+/* The tile of b, where it lies; axis: of each of the first n dims, -1: it is whole. */
+static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, int n) {
+    struct lowering *l = t->l;
+    expr dims[32], at[32];
+    for (int k = 0; k < b->nlogical; k++) {
+        bool whole = k >= n || axis[k] < 0 || is_whole(t, axis[k]);
+        dims[k] = whole ? b->logical[k] : x_int(l->c, t->axes[axis[k]].tile);
+        at[k] = whole ? x_int(l->c, 0) : t->axes[axis[k]].from;
+    }
+    struct buf *v = buf_new(l->c, l->entry, b->base, b->type, SC_ARENA, dims, b->nlogical);
+    if (map_get(&l->halves, PKEY(b))) map_put(&l->halves, PKEY(v), map_get(&l->halves, PKEY(b)));
+    struct stmt *s = s_new(l->c, S_VIEW);
+    s->u.view.buf = v, s->u.view.of = b, s->u.view.off = buf_offset(l->c, b, at);
+    lower_stmt(l, s);
+    return v;
+}
+static struct buf *view_result(struct tiling *t) {
+    int axis[32];
+    for (int k = 0; k < t->result->nlogical; k++) axis[k] = axis_of_dim(t, t->result, k);
+    return view_tile(t, t->result, axis, t->result->nlogical);
+}
+struct change {
+    struct tiling *t;
+    struct buf *tile;        /* of the result */
+    struct map inside, real; /* axis of a stage -> what it is in a tile, and elsewhere */
+};
+static expr change_expr(void *env, expr e) {
+    struct change *q = env;
+    struct ctx *c = q->t->l->c;
+    if (e->op == X_VAR) return map_get(&q->real, PKEY(e->u.var));
+    if (e->op != X_LOAD) return NULL;
+    struct buf *b = e->u.buf == q->t->result ? q->tile : e->u.buf;
+    int own = made_of(q->t, e->u.buf) ? b->nlogical : 0; /* dims of which there is a tile alone */
+    for (int k = 0; k < q->t->operands.n; k++) {
+        struct operand_view *o = q->t->operands.v[k];
+        if (o->buf == e->u.buf && o->view) b = o->view, own = o->dims;
+    }
+    expr at[32];
+    for (int k = 0; k < b->nlogical; k++) {
+        expr inside = k < own && e->arg[k]->op == X_VAR ? map_get(&q->inside, PKEY(e->arg[k]->u.var)) : NULL;
+        at[k] = inside ? inside : x_map(c, e->arg[k], change_expr, q);
+    }
+    expr fill = e->has_fill ? x_map(c, e->arg[e->n - 1], change_expr, q) : NULL;
+    return x_load(c, b, at, b->nlogical, fill);
+}
+static void change_stage(struct change *q, struct stmt *s) {
+    struct tiling *t = q->t;
+    struct ctx *c = t->l->c;
+    stmt_own_arrays(c, s);
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        int a = axis_of_dim(t, s->u.stage.buf, k);
+        if (a < 0 || is_whole(t, a)) continue;
+        const struct var *old = s->u.stage.axes[k];
+        s->u.stage.axes[k] = var_new(c, old->name, x_int(c, t->axes[a].tile));
+        expr own = x_var(c, s->u.stage.axes[k]);
+        map_put(&q->inside, PKEY(old), (void *)own);
+        map_put(&q->real, PKEY(old), (void *)x_add(c, t->axes[a].from, own));
+    }
+    s->u.stage.value = x_map(c, s->u.stage.value, change_expr, q);
+    if (s->u.stage.init) s->u.stage.init = x_map(c, s->u.stage.init, change_expr, q);
+    if (s->u.stage.buf == t->result) s->u.stage.buf = q->tile;
+}
+static void shrink(const struct tiling *t, struct buf *b) {
+    for (int k = 0; k < b->nlogical; k++) {
+        int a = axis_of_dim(t, b, k);
+        if (a >= 0 && !is_whole(t, a)) b->logical[k] = b->dims[k] = x_int(t->l->c, t->axes[a].tile);
+    }
+}
+/* What is there before the loops: copies that the links read, and room for the result. */
+static void move_before(struct tiling *t) {
+    for (int k = t->from; k < t->end; k++) {
+        struct link *link = t->chain->links.v[k];
+        block_move(t->l->block, &link->before);
+        for (struct stmt *s = link->stmts.first, *next; s; s = next) {
+            next = s->next;
+            if (s->kind != S_ALLOC || s->u.alloc.buf != t->result) continue;
+            stmt_remove(s);
+            lower_stmt(t->l, s);
+        }
+    }
+}
+void make_tiles(struct tiling *t) {
+    struct change q = {t, NULL, {.arena = &t->l->c->arena}, {.arena = &t->l->c->arena}};
+    move_before(t);
+    enter_loops(t);
+    q.tile = view_result(t);
+    for (int k = 0; k < t->operands.n; k++) {
+        struct operand_view *o = t->operands.v[k];
+        if (o->dims) o->view = view_tile(t, o->buf, o->axis, o->dims);
+    }
+    for (int k = 0; k < t->stages.n; k++) change_stage(&q, t->stages.v[k]);
+    for (int k = 0; k < t->made.n; k++)
+        if (t->made.v[k].buf != t->result) shrink(t, t->made.v[k].buf);
+}

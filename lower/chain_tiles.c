@@ -1,0 +1,210 @@
+/* How large the tiles of a chain are, which operands give them as views, and whether all that saves time or memory. See
+ * chain.h. */
+#include "lower/chain_tiling.h"
+#include "lower/machine/machine.h"
+#include "lower/problem/problem.h"
+#include <math.h>
+
+/* ---- sizes */
+/* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
+int64_t chain_room(const struct lowering *l) {
+    const struct machine *m = l->o->target->machine;
+    return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2 * (l->o->threads > 1 ? l->o->threads : 1);
+}
+static double typical(struct ctx *c, expr extent, bool outermost) {
+    return (double)x_typical(c, extent, outermost ? 1 : OPEN_SIZE);
+}
+double chain_cells(struct ctx *c, const expr *dims, int n) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= typical(c, dims[k], k == 0);
+    return cells;
+}
+static double bytes_of(struct ctx *c, const struct buf *b) {
+    return chain_cells(c, b->dims, b->nd) * dtype_bytes(b->type);
+}
+/* Bytes of the largest value between links for one cell of all tiled axes. */
+static double bytes_along(const struct tiling *t) {
+    double bytes = dtype_bytes(t->largest->type);
+    for (int k = 0; k < t->largest->nlogical; k++)
+        if (axis_of_dim(t, t->largest, k) < 0) bytes *= typical(t->l->c, t->largest->logical[k], k == 0);
+    return bytes;
+}
+/* At least half of what fits, such that the passes compute the fewest cells, and of those the largest tile. divides:
+ * one that overlaps no other, of whatever size. */
+static int64_t tile_of(int64_t extent, int64_t fit, bool divides, int64_t *passes) {
+    int64_t tile = 0;
+    *passes = 0;
+    if (fit > extent) fit = extent;
+    for (int64_t k = fit; k > 0 && (divides ? !tile : 2 * k >= fit); k--) {
+        int64_t n = (extent + k - 1) / k;
+        if (divides ? n * k == extent : !tile || n * k < *passes * tile) tile = k, *passes = n;
+    }
+    return tile;
+}
+static bool is_open_inside(const struct buf *b) {
+    int64_t extent;
+    for (int k = 1; k < b->nlogical; k++)
+        if (!x_is_int(b->logical[k], &extent)) return true;
+    return false;
+}
+/* As many cells of the axes, the innermost first, as there is room for. An open axis is whole, or outside of those that
+ * are not: then a tile is one cell of it. With open sizes inside it is proved of tiles that divide their axis alone
+ * that they lie in it. false: all axes are whole. */
+static bool size_tiles(struct tiling *t) {
+    enum { FEW = 16 }; /* rows that a kernel of sums needs to use what it reads often enough */
+    struct ctx *c = t->l->c;
+    bool divides = is_open_inside(t->largest) || is_open_inside(t->result), tiled = false;
+    double bytes = bytes_along(t), fit = bytes > 0 ? fmax((double)chain_room(t->l) / bytes, FEW) : 0;
+    for (int k = t->naxes; k-- && fit > 0;) {
+        int64_t extent, passes;
+        if (x_is_int(t->axes[k].extent, &extent)) {
+            t->axes[k].tile = tile_of(extent, fit < 1 ? 1 : (int64_t)fit, divides, &passes);
+            t->axes[k].passes = x_int(c, passes);
+            tiled |= passes > 1;
+        } else if (tiled) t->axes[k].passes = t->axes[k].extent, t->axes[k].tile = 1;
+        fit = tiled ? 1 : fit / typical(c, t->axes[k].extent, k == 0);
+    }
+    return tiled;
+}
+
+/* ---- views */
+static bool may_be_viewed(struct lowering *l, struct buf *b) {
+    return b->scope != SC_CONST && b->scope != SC_REGION && buf_is_plain(b) && lower_stored(l, b) == b;
+}
+/* Can it be proved of b's tiles that they lie in b? axis: of each of the first n dims, -1: it is whole. */
+static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, int n) {
+    struct ctx *c = t->l->c;
+    expr at[32], cells = x_int(c, 1);
+    for (int k = 0; k < b->nlogical; k++) {
+        bool whole = k >= n || axis[k] < 0 || is_whole(t, axis[k]);
+        expr tile = whole ? b->logical[k] : x_int(c, t->axes[axis[k]].tile);
+        const struct var *first = var_new(c, "first", x_addi(c, x_sub(c, b->logical[k], tile), 1));
+        at[k] = whole ? x_int(c, 0) : x_var(c, first);
+        cells = x_mul(c, cells, tile);
+    }
+    expr off = buf_offset(c, b, at);
+    return x_proves_le(c, x_int(c, 0), off) && x_proves_le(c, x_add(c, off, cells), buf_cells(c, b));
+}
+static bool result_may_be_viewed(struct tiling *t) {
+    int axis[32];
+    for (int k = 0; k < t->result->nlogical; k++) axis[k] = axis_of_dim(t, t->result, k);
+    return may_be_viewed(t->l, t->result) && lies_inside(t, t->result, axis, t->result->nlogical);
+}
+/* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
+static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
+    struct buf *b = o->buf;
+    if (!may_be_viewed(t->l, b)) return;
+    for (int k = 0; k < b->nlogical; k++) {
+        int a = axis_of_index(t, load->arg[k]);
+        bool moves = a >= 0 && !is_whole(t, a);
+        if (!moves && !x_is(b->logical[k], 1)) return;
+        o->axis[k] = a;
+        if (!moves) continue;
+        if (!lies_inside(t, b, o->axis, k + 1)) return;
+        o->dims = k + 1;
+        if (t->axes[a].tile > 1) return;
+    }
+}
+static struct operand_view *operand_of(const struct tiling *t, const struct buf *b) { /* NULL: not noted yet */
+    for (int k = 0; k < t->operands.n; k++)
+        if (t->operands.v[k]->buf == b) return t->operands.v[k];
+    return NULL;
+}
+static bool note_operand(void *env, expr e) {
+    struct tiling *t = env;
+    if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
+    struct operand_view *o = operand_of(t, e->u.buf);
+    if (!o) {
+        o = NEW(&t->l->c->arena, struct operand_view);
+        o->buf = e->u.buf;
+        begin_operand(t, o, e);
+        PUSH(&t->l->c->arena, &t->operands, o);
+    }
+    for (int k = 0; k < o->dims; k++)
+        if (o->axis[k] != axis_of_index(t, e->arg[k])) o->dims = 0; /* read in two ways */
+    return true;
+}
+/* The axes of the tiling in an index, as bits. */
+struct axes_in {
+    const struct tiling *t;
+    unsigned axes;
+};
+static bool note_axis(void *env, expr e) {
+    struct axes_in *q = env;
+    int a = axis_of_index(q->t, e);
+    if (a >= 0) q->axes |= 1u << a;
+    return true;
+}
+static unsigned axes_read(const struct tiling *t, expr load, int from) {
+    struct axes_in q = {t, 0};
+    for (int k = from; k < load->n - load->has_fill; k++) x_visit(load->arg[k], note_axis, &q);
+    return q.axes;
+}
+/* A kernel that gets the place as a number could not prove that it lies inside of an open size: a view alone does. */
+static bool reads_closed(void *env, expr e) {
+    struct tiling *t = env;
+    int64_t extent;
+    if (e->op != X_LOAD || made_of(t, e->u.buf)) return true;
+    unsigned axes = axes_read(t, e, operand_of(t, e->u.buf)->dims);
+    for (int a = 0; a < t->naxes; a++)
+        if (axes >> a & 1 && !is_whole(t, a) && !x_is_int(t->axes[a].extent, &extent)) return false;
+    return true;
+}
+static bool visit_stages(struct tiling *t, bool (*fn)(void *env, expr e), void *env) {
+    for (int k = 0; k < t->stages.n; k++) {
+        t->stage = t->stages.v[k];
+        if (!x_visit(t->stage->u.stage.value, fn, env)) return false;
+        if (t->stage->u.stage.init && !x_visit(t->stage->u.stage.init, fn, env)) return false;
+    }
+    return true;
+}
+
+/* ---- what it saves */
+/* Cycles and bytes of the chain, without what lies between its links. */
+struct traffic {
+    struct tiling *t;
+    double sums;    /* cycles of its products alone */
+    double again;   /* bytes that every pass reads from beyond the cache */
+    double outside; /* bytes that it reads and writes, but for constants */
+    struct map seen;
+};
+static void note_sum(struct traffic *r, const struct stmt *s) {
+    struct ctx *c = r->t->l->c;
+    const struct machine *m = r->t->l->o->target->machine;
+    enum dtype type = s->u.stage.buf->type;
+    const struct operation *op = machine_multiply_add(m, type);
+    if (!op || !sums_products(s->u.stage.op, s->u.stage.value)) return;
+    r->sums += typical_cells(c, s->u.stage.axes, s->u.stage.naxes, 1) *
+               typical_cells(c, s->u.stage.red, s->u.stage.nred, 1) / (op->starts * machine_lanes(m, type));
+}
+/* What every pass of the innermost loop reads whole comes from beyond the cache each time if it is too large. */
+static bool note_read(void *env, expr e) {
+    struct traffic *r = env;
+    struct tiling *t = r->t;
+    struct ctx *c = t->l->c;
+    int inner = t->naxes - 1;
+    if (e->op != X_LOAD || made_of(t, e->u.buf) || map_get(&r->seen, PKEY(e->u.buf))) return true;
+    map_put(&r->seen, PKEY(e->u.buf), e->u.buf);
+    double bytes = bytes_of(c, e->u.buf), of_a_pass = bytes;
+    if (e->u.buf->scope != SC_CONST) r->outside += bytes;
+    unsigned axes = axes_read(t, e, 0);
+    while (inner > 0 && is_whole(t, inner)) inner--;
+    if (axes >> inner & 1) return true;
+    for (int a = 0; a < inner; a++)
+        if (axes >> a & 1) of_a_pass /= fmax(typical(c, t->axes[a].passes, true), 1);
+    if (of_a_pass > (double)chain_room(t->l)) r->again += bytes * (typical(c, t->axes[inner].passes, true) - 1);
+    return true;
+}
+/* It saves time, or the memory of what is far more than all else. */
+static bool is_worth_it(struct tiling *t) {
+    enum { PART = 20, TIMES = 2 }; /* of the time that products take; as much as what lies outside */
+    struct traffic r = {t, 0, 0, bytes_of(t->l->c, t->result), {.arena = &t->l->c->arena}};
+    for (int k = 0; k < t->stages.n; k++) note_sum(&r, t->stages.v[k]);
+    visit_stages(t, note_read, &r);
+    double saved = (2 * t->between - r.again) * t->l->o->target->machine->l2.byte; /* it would be written and read */
+    return saved > 0 && (saved * PART > r.sums || t->between > TIMES * r.outside);
+}
+bool choose_tiles(struct tiling *t) {
+    return size_tiles(t) && result_may_be_viewed(t) && visit_stages(t, note_operand, t) &&
+           visit_stages(t, reads_closed, t) && is_worth_it(t);
+}
