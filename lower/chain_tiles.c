@@ -100,7 +100,8 @@ static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
         if (!moves && !x_is(b->logical[k], 1)) return;
         o->axis[k] = a;
         if (!moves) continue;
-        if (!lies_inside(t, b, o->axis, k + 1)) return;
+        /* Past its end a padded operand has the fill value, which a view has not. */
+        if (!x_proves_le(t->l->c, t->axes[a].extent, b->logical[k]) || !lies_inside(t, b, o->axis, k + 1)) return;
         o->dims = k + 1;
         if (t->axes[a].tile > 1) return;
     }

@@ -35,15 +35,43 @@ class Chains(Products):
         y = self.add("Reshape", [self.linear(x, h * d), self.ints(0, 0, h, d)])
         return self.add("Transpose", [y], perm=perm)
 
+    def repeated(self, x, times):
+        if times == 1:
+            return x
+        b, h, *rest = self.of(x)
+        x = self.add("Expand", [self.add("Unsqueeze", [x, self.ints(2)]), self.ints(1, 1, times, 1, 1)])
+        return self.add("Reshape", [x, self.ints(0, h * times, *([-1, rest[1]] if self.r.random() < 0.5 else rest))])
+
     def masked(self, s, b, h, m, n):
         shape = self.r.choice([[m, n], [b, 1, 1, n], [1, h, m, n], [b, 1, m, n], [1, 1, 1, n], [b, h, m, n], [h, 1, 1]])
         if self.r.random() < 0.3:
             keep = self.given(self.n.random(shape) < 0.7)
             self.still.add(keep)
             return self.add("Where", [keep, s, self.const(self.kind(-100))])
-        mask = self.given(self.floats(shape))
-        self.still.add(mask)
+        mask = self.mask(shape)
         return self.add("Add", self.r.choice([[s, mask], [mask, s]]))
+
+    def mask(self, shape):
+        """Given, or made of what is: by a kernel, or of fewer or more rows, so that it ends before the scores do, or later."""
+        how, at = self.r.random(), self.r.randrange(len(shape))
+        part = max(1, shape[at] // 2) if how < 0.15 else shape[at] + 5 if how < 0.3 else shape[at]
+        mask = self.given(self.floats([*shape[:at], part, *shape[at + 1:]]))
+        self.still.add(mask)
+        if how < 0.15 and shape[at] > part:
+            ends = [[0, shape[at] - part], [shape[at] - part, 0]][how < 0.05]
+            pads = [[e if k == at else 0 for k in range(len(shape))] for e in ends]
+            return self.add("Pad", [mask, self.ints(*pads[0], *pads[1])])
+        if part > shape[at]:
+            first = self.r.randrange(6)
+            return self.add("Slice", [mask, self.ints(first), self.ints(first + shape[at]), self.ints(at)])
+        return self.add(self.r.choice(["Abs", "Relu"]), [mask]) if how < 0.5 else mask
+
+    def in_windows(self, s, b, h, m, n):
+        """A mask of each window of a picture, and scores of all windows of all pictures."""
+        w = self.r.choice([k for k in (1, 2, 3, 7) if b % k == 0])
+        s = self.add("Reshape", [s, self.ints(b // w, w, h, m, n)])
+        s = self.add("Add", [s, self.mask([w, 1, m, n])])
+        return self.add("Reshape", [s, self.ints(b, h, m, n)])
 
     def softmax(self, s):
         if self.zero or self.r.random() < 0.7:      # ONNX Runtime reduces axes of no cells to as many as they were
@@ -59,8 +87,9 @@ class Chains(Products):
         if self.r.random() < 0.4:
             n = self.length()
             y = self.rows([b, n, c])
-        q, v = self.heads(x, h, d, [0, 2, 1, 3]), self.heads(y, h, d, [0, 2, 1, 3])
-        k = self.heads(y, h, d, [0, 2, 3, 1])
+        few = self.r.choice([g for g in range(1, h + 1) if h % g == 0] + [h] * 4)       # heads of keys and values
+        q, v = self.heads(x, h, d, [0, 2, 1, 3]), self.repeated(self.heads(y, few, d, [0, 2, 1, 3]), h // few)
+        k = self.repeated(self.heads(y, few, d, [0, 2, 3, 1]), h // few)
         if self.r.random() < 0.5:
             q = self.add("Mul", [q, self.const(self.kind(0.5))])
         s = self.maybe_qdq(self.add("MatMul", [self.maybe_qdq(q), self.maybe_qdq(k)]))
@@ -68,6 +97,10 @@ class Chains(Products):
             s = self.add(self.r.choice(["Mul", "Div"]), [s, self.const(self.kind(2))])
         if self.r.random() < 0.6:
             s = self.masked(s, b, h, m, n)
+        if self.r.random() < 0.2 and not self.zero and not self.symbolic:
+            s = self.in_windows(s, b, h, m, n)
+        if self.opset >= 14 and self.r.random() < 0.15:
+            s = self.add("Trilu", [s], upper=0)
         y = self.add("MatMul", [self.softmax(s), v])
         if self.r.random() < 0.8:
             y = self.add("Reshape", [self.add("Transpose", [y], perm=[0, 2, 1, 3]), self.ints(0, 0, h * d)])
@@ -75,8 +108,15 @@ class Chains(Products):
         self.after_rows(y)
 
     def after_rows(self, y):
-        if self.r.random() < 0.3:
+        what, shape = self.r.random(), self.of(y)
+        if what < 0.25:
             self.add("Relu", [y])
+        elif what < 0.4:        # a residual, which a kernel has made
+            self.add("Add", [y, self.add("Abs", [self.given(self.floats(shape))])])
+        elif what < 0.5:
+            self.add("Concat", [y, self.given(self.floats(shape))], axis=self.r.randrange(len(shape)))
+        elif what < 0.6:
+            self.add("Transpose", [y], perm=self.r.sample(range(len(shape)), len(shape)))
 
     def normed(self, x):
         c = self.of(x)[-1]
