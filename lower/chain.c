@@ -31,12 +31,14 @@ static const struct group *only_reader(struct lowering *l, const struct groups *
     }
     return bytes > (double)chain_room(l) && reader && may_be_link(l, reader) ? reader : NULL;
 }
-void find_chain(struct lowering *l, const struct groups *gs, int at, const struct map *done, struct positions *found) {
+void find_chain(struct lowering *l, const struct groups *gs, int at, int end, const struct map *done,
+                struct positions *found) {
     const struct group *gr = gs->list.v[at];
     *found = (struct positions){0};
     if (l->o->no_fuse || l->o->no_schedule || l->o->target->machine->gpu || !may_be_link(l, gr)) return;
     while (gr) {
-        while (gs->list.v[at] != gr) at++;
+        while (at < end && gs->list.v[at] != gr) at++;
+        if (at == end) break;
         PUSH(&l->c->arena, &found->at, at);
         gr = only_reader(l, gs, gr);
         if (gr && map_get(done, PKEY(gr))) break;
@@ -66,7 +68,9 @@ static void say(const struct tiling *t, const struct node *first, const struct n
     remark(l->c, REMARK_FUSE, last->origin, "is computed tile by tile with %s: %s", first->origin, how);
 }
 int tile_chain(struct lowering *l, struct chain *chain, int from) {
-    for (int end = chain->links.n; end > from + 1; end--) {
+    enum { LONGEST = 16 }; /* links: each try looks at all of them */
+    int end = chain->links.n < from + LONGEST ? chain->links.n : from + LONGEST;
+    for (; end > from + 1; end--) {
         struct tiling t = {l, chain, from, end, .number = {.arena = &l->c->arena}};
         const struct node *first = chain->links.v[from]->group->anchor, *last = chain->links.v[end - 1]->group->anchor;
         if (!find_tiled_axes(&t) || !choose_tiles(&t)) continue;

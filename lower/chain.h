@@ -15,12 +15,13 @@ struct link {
 struct chain {
     VEC(struct link *) links;
 };
-/* From position `at` of the list on: groups of which each makes a value for the next alone that no cache holds; their
- * positions in *found. Fewer than two: there are no such. */
+/* From position `at` of the list on, and before `end`: groups of which each makes a value for the next alone that no
+ * cache holds; their positions in *found. Fewer than two: there are no such. */
 struct positions {
     VEC(int) at;
 };
-void find_chain(struct lowering *l, const struct groups *gs, int at, const struct map *done, struct positions *found);
+void find_chain(struct lowering *l, const struct groups *gs, int at, int end, const struct map *done,
+                struct positions *found);
 /* The longest part of the chain from link `from` on that has axes in common whose tiles serve it is made to compute one
  * tile: its statements are changed, and l's current block gets the loops and is then what is in them. Returns how many
  * links it has; 0: there is none, and nothing has changed. */

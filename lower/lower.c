@@ -417,24 +417,25 @@ static bool lower_chain(struct lowering *l, const struct groups *gs, const struc
     }
     return ok;
 }
-/* Groups between the links of a chain read nothing of it: they are computed before it. */
-static bool lower_groups(struct lowering *l, const struct groups *gs) {
-    struct map done = {.arena = &l->c->arena};
-    for (int k = 0; k < gs->list.n; k++) {
-        struct positions at;
-        if (map_get(&done, PKEY(gs->list.v[k]))) continue;
-        find_chain(l, gs, k, &done, &at);
-        int last = at.at.n > 1 ? at.at.v[at.at.n - 1] : k;
-        for (int i = 0; i < at.at.n; i++) map_put(&done, PKEY(gs->list.v[at.at.v[i]]), &done);
-        for (int i = k; i <= last; i++) {
-            struct group *gr = gs->list.v[i];
-            if (last > k && map_get(&done, PKEY(gr))) continue;
-            map_put(&done, PKEY(gr), gr);
-            if (!lower_group(l, gs, gr)) return false;
-        }
-        if (last > k && !lower_chain(l, gs, &at)) return false;
+/* Groups between the links of a chain read nothing of it: they are computed before it, chains of theirs too. */
+static bool lower_range(struct lowering *l, const struct groups *gs, struct map *done, int from, int end, int depth) {
+    enum { DEEPEST = 32 }; /* chains in chains; what is deeper has no tiles */
+    for (int k = from; k < end; k++) {
+        struct positions at = {0};
+        if (map_get(done, PKEY(gs->list.v[k]))) continue;
+        if (depth < DEEPEST) find_chain(l, gs, k, end, done, &at);
+        map_put(done, PKEY(gs->list.v[k]), done);
+        for (int i = 1; i < at.at.n; i++) map_put(done, PKEY(gs->list.v[at.at.v[i]]), done);
+        bool chain = at.at.n > 1;
+        if (!chain && !lower_group(l, gs, gs->list.v[k])) return false;
+        if (chain && !lower_range(l, gs, done, k + 1, at.at.v[at.at.n - 1], depth + 1)) return false;
+        if (chain && !lower_chain(l, gs, &at)) return false;
     }
     return true;
+}
+static bool lower_groups(struct lowering *l, const struct groups *gs) {
+    struct map done = {.arena = &l->c->arena};
+    return lower_range(l, gs, &done, 0, gs->list.n, 0);
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
 static void pad_param(struct lowering *l, struct value *v) {
