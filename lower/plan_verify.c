@@ -177,7 +177,7 @@ static bool place_alloc(struct owner_walk *w, const struct buf *b) {
 /* Does one of the checks before s stop a run of these sizes? */
 static bool is_stopped_before(struct owner_walk *w, const struct stmt *s) {
     int64_t a, b;
-    for (const struct stmt *t = s->prev; t; t = t->prev) {
+    for (const struct stmt *t = s; t; t = t->prev ? t->prev : stmt_parent(t)) { /* the loops around it come later */
         expr cond = t->kind == S_CHECK ? t->u.check.cond : NULL;
         if (cond && cond->op == X_EQ && cond->arg[0]->type == IDX && x_eval_int(cond->arg[0], sample_leaf, w, &a) &&
             x_eval_int(cond->arg[1], sample_leaf, w, &b) && a != b)

@@ -70,7 +70,11 @@ Test(plan, holds_for_views_behind_checks) {
                                "  view v: f32[12] arena of t+0\n"
                                "  call copy(in v, out u; 12)\n"
                                "  view w: f32[12] arena of v+0\n"
-                               "  call copy(in w, out u; 12)\n";
+                               "  call copy(in w, out u; 12)\n"
+                               "  alloc p: f32[4] arena\n"
+                               "  for k<3\n"
+                               "    view z: f32[4] arena of v+k*4\n"
+                               "    call copy(in z, out p; 4)\n";
     struct module *m = loop_parse(c, text, strlen(text), "t.lir");
     cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
     struct memory_plan *p = memory_plan(m, NULL, NULL);
