@@ -65,7 +65,9 @@ static void say(const struct tiling *t, const struct node *first, const struct n
         for (int k = t->from; k < t->end; k++) text_printf(l->o->groups, " %d", t->chain->links.v[k]->group->id);
         text_printf(l->o->groups, ": %s\n", how);
     }
-    remark(l->c, REMARK_FUSE, last->origin, "is computed tile by tile with %s: %s", first->origin, how);
+    for (int k = t->from; k < t->end; k++) /* of each kernel it is asked why it is so small */
+        remark(l->c, REMARK_FUSE, t->chain->links.v[k]->group->anchor->origin, "is computed tile by tile with %s: %s",
+               (k < t->end - 1 ? last : first)->origin, how);
 }
 int tile_chain(struct lowering *l, struct chain *chain, int from) {
     enum { LONGEST = 16 }; /* links: each try looks at all of them */

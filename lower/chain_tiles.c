@@ -5,6 +5,15 @@
 #include "lower/problem/problem.h"
 #include <math.h>
 
+static bool visit_stages(struct tiling *t, bool (*fn)(void *env, expr e), void *env) {
+    for (int k = 0; k < t->stages.n; k++) {
+        t->stage = t->stages.v[k];
+        if (!x_visit(t->stage->u.stage.value, fn, env)) return false;
+        if (t->stage->u.stage.init && !x_visit(t->stage->u.stage.init, fn, env)) return false;
+    }
+    return true;
+}
+
 /* ---- sizes */
 /* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
 int64_t chain_room(const struct lowering *l) {
@@ -22,12 +31,27 @@ double chain_cells(struct ctx *c, const expr *dims, int n) {
 static double bytes_of(struct ctx *c, const struct buf *b) {
     return chain_cells(c, b->dims, b->nd) * dtype_bytes(b->type);
 }
-/* Bytes of the largest value between links for one cell of all tiled axes. */
+struct outside {
+    struct tiling *t;
+    struct map seen;
+};
+static bool note_outside(void *env, expr e) {
+    struct outside *q = env;
+    if (e->op != X_LOAD || made_of(q->t, e->u.buf) || map_get(&q->seen, PKEY(e->u.buf))) return true;
+    map_put(&q->seen, PKEY(e->u.buf), e->u.buf);
+    if (e->u.buf->scope != SC_CONST) q->t->outside += bytes_of(q->t->l->c, e->u.buf);
+    return true;
+}
+static void find_outside(struct tiling *t) {
+    struct outside q = {t, {.arena = &t->l->c->arena}};
+    t->outside = bytes_of(t->l->c, t->result);
+    visit_stages(t, note_outside, &q);
+}
+/* Bytes of the largest value between links, and of what comes and goes, for one cell of all tiled axes. */
 static double bytes_along(const struct tiling *t) {
-    double bytes = dtype_bytes(t->largest->type);
-    for (int k = 0; k < t->largest->nlogical; k++)
-        if (axis_of_dim(t, t->largest, k) < 0) bytes *= typical(t->l->c, t->largest->logical[k], k == 0);
-    return bytes;
+    double cells = 1;
+    for (int k = 0; k < t->naxes; k++) cells *= typical(t->l->c, t->axes[k].extent, k == 0);
+    return (bytes_of(t->l->c, t->largest) + t->outside) / fmax(cells, 1);
 }
 /* At least half of what fits, such that the passes compute the fewest cells, and of those the largest tile. divides:
  * one that overlaps no other, of whatever size. */
@@ -151,22 +175,13 @@ static bool reads_closed(void *env, expr e) {
         if (axes >> a & 1 && !is_whole(t, a) && !x_is_int(t->axes[a].extent, &extent)) return false;
     return true;
 }
-static bool visit_stages(struct tiling *t, bool (*fn)(void *env, expr e), void *env) {
-    for (int k = 0; k < t->stages.n; k++) {
-        t->stage = t->stages.v[k];
-        if (!x_visit(t->stage->u.stage.value, fn, env)) return false;
-        if (t->stage->u.stage.init && !x_visit(t->stage->u.stage.init, fn, env)) return false;
-    }
-    return true;
-}
 
 /* ---- what it saves */
 /* Cycles and bytes of the chain, without what lies between its links. */
 struct traffic {
     struct tiling *t;
-    double sums;    /* cycles of its products alone */
-    double again;   /* bytes that every pass reads from beyond the cache */
-    double outside; /* bytes that it reads and writes, but for constants */
+    double sums;  /* cycles of its products alone */
+    double again; /* bytes that every pass reads from beyond the cache */
     struct map seen;
 };
 static void note_sum(struct traffic *r, const struct stmt *s) {
@@ -187,7 +202,6 @@ static bool note_read(void *env, expr e) {
     if (e->op != X_LOAD || made_of(t, e->u.buf) || map_get(&r->seen, PKEY(e->u.buf))) return true;
     map_put(&r->seen, PKEY(e->u.buf), e->u.buf);
     double bytes = bytes_of(c, e->u.buf), of_a_pass = bytes;
-    if (e->u.buf->scope != SC_CONST) r->outside += bytes;
     unsigned axes = axes_read(t, e, 0);
     while (inner > 0 && is_whole(t, inner)) inner--;
     if (axes >> inner & 1) return true;
@@ -196,16 +210,19 @@ static bool note_read(void *env, expr e) {
     if (of_a_pass > (double)chain_room(t->l)) r->again += bytes * (typical(c, t->axes[inner].passes, true) - 1);
     return true;
 }
-/* It saves time, or the memory of what is far more than all else. */
+/* It saves time, where what comes and goes does not push out of the cache what shall stay; or the memory of what is far
+ * more than all else. */
 static bool is_worth_it(struct tiling *t) {
     enum { PART = 20, TIMES = 2 }; /* of the time that products take; as much as what lies outside */
-    struct traffic r = {t, 0, 0, bytes_of(t->l->c, t->result), {.arena = &t->l->c->arena}};
+    struct traffic r = {t, 0, 0, {.arena = &t->l->c->arena}};
     for (int k = 0; k < t->stages.n; k++) note_sum(&r, t->stages.v[k]);
     visit_stages(t, note_read, &r);
     double saved = (2 * t->between - r.again) * t->l->o->target->machine->l2.byte; /* it would be written and read */
-    return saved > 0 && (saved * PART > r.sums || t->between > TIMES * r.outside);
+    bool time = saved * PART > r.sums && t->between >= t->outside;
+    return saved > 0 && (time || t->between > TIMES * t->outside);
 }
 bool choose_tiles(struct tiling *t) {
+    find_outside(t);
     return size_tiles(t) && result_may_be_viewed(t) && visit_stages(t, note_operand, t) &&
            visit_stages(t, reads_closed, t) && is_worth_it(t);
 }

@@ -28,6 +28,7 @@ struct tiling {
     struct stmt *stage;  /* in work */
     struct buf *result;  /* of the last link */
     double between;      /* bytes of what lies between links */
+    double outside;      /* of what they read and write besides, but for constants */
     struct buf *largest; /* of that */
     int naxes;           /* that are tiled, the outermost first, all outermost dims of the result */
     struct {
