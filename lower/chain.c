@@ -22,7 +22,7 @@ static const struct group *only_reader(struct lowering *l, const struct groups *
     const struct group *reader = NULL;
     if (last->outs.n != 1 || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec)) return NULL;
     if (v->type.kind != TY_TENSOR) return NULL;
-    double bytes = chain_cells(l->c, v->type.dims, v->type.rank) * dtype_bytes(narrow_type(l, v));
+    double bytes = chain_bytes(l->c, v->type.dims, v->type.rank, narrow_type(l, v));
     for (int k = 0; k < v->uses.n; k++) {
         const struct use *u = &v->uses.v[k];
         const struct group *by = u->region ? NULL : map_get(&gs->of_node, PKEY(u->node));

@@ -15,11 +15,11 @@ struct link {
 struct chain {
     VEC(struct link *) links;
 };
-/* From position `at` of the list on, and before `end`: groups of which each makes a value for the next alone that no
- * cache holds; their positions in *found. Fewer than two: there are no such. */
-struct positions {
+struct positions { /* in a list of groups */
     VEC(int) at;
 };
+/* From position `at` of the list on, and before `end`: groups of which each makes a value for the next alone that no
+ * cache holds; their positions in *found. Fewer than two: there are no such. */
 void find_chain(struct lowering *l, const struct groups *gs, int at, int end, const struct map *done,
                 struct positions *found);
 /* The longest part of the chain from link `from` on that has axes in common whose tiles serve it is made to compute one

@@ -30,6 +30,17 @@ int axis_of_index(const struct tiling *t, expr index) {
     int k = axis_at(t->stage, index);
     return k < 0 ? -1 : axis_of_dim(t, t->stage->u.stage.buf, k);
 }
+void axes_of_result(const struct tiling *t, int axis[32]) {
+    for (int k = 0; k < t->result->nlogical; k++) axis[k] = axis_of_dim(t, t->result, k);
+}
+bool visit_stages(struct tiling *t, bool (*fn)(void *env, expr e), void *env) {
+    for (int k = 0; k < t->stages.n; k++) {
+        t->stage = t->stages.v[k];
+        if (!x_visit(t->stage->u.stage.value, fn, env)) return false;
+        if (t->stage->u.stage.init && !x_visit(t->stage->u.stage.init, fn, env)) return false;
+    }
+    return true;
+}
 static bool note_load(void *env, expr e) {
     struct tiling *t = env;
     const struct made *from = e->op == X_LOAD ? made_of(t, e->u.buf) : NULL, *to = made_of(t, t->stage->u.stage.buf);
@@ -60,11 +71,8 @@ static bool unite_dims(struct tiling *t) {
             if (s->kind == S_ALLOC) continue;
             if (s->kind != S_STAGE || stmt_may_fault(s) || !note_made(t, s, k)) return false;
             PUSH(&t->l->c->arena, &t->stages, s);
-            t->stage = s;
-            x_visit(s->u.stage.value, note_load, t);
-            if (s->u.stage.init) x_visit(s->u.stage.init, note_load, t);
         }
-    return true;
+    return visit_stages(t, note_load, t);
 }
 /* Dims of m along the axis. */
 static int dims_along(const struct tiling *t, const struct made *m, int axis) {
@@ -81,6 +89,7 @@ static bool all_have(const struct tiling *t, int axis) {
 /* What is read outside of the chain: one buffer, which the last link makes. What else others than its own link read
  * lies between links. */
 static bool find_result(struct tiling *t) {
+    double most = 0;
     for (int k = 0; k < t->made.n; k++) {
         struct buf *b = t->made.v[k].buf;
         if (b->scope == SC_ARENA && !map_get(&t->l->external, PKEY(b))) continue;
@@ -89,10 +98,8 @@ static bool find_result(struct tiling *t) {
             t->result = b;
             continue;
         }
-        double bytes = chain_cells(t->l->c, b->dims, b->nd) * dtype_bytes(b->type);
-        if (!t->largest ||
-            bytes > chain_cells(t->l->c, t->largest->dims, t->largest->nd) * dtype_bytes(t->largest->type))
-            t->largest = b;
+        double bytes = chain_bytes(t->l->c, b->dims, b->nd, b->type);
+        if (!t->largest || bytes > most) t->largest = b, most = bytes;
         t->between += bytes;
     }
     return t->result && t->largest;

@@ -50,7 +50,7 @@ static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, i
 }
 static struct buf *view_result(struct tiling *t) {
     int axis[32];
-    for (int k = 0; k < t->result->nlogical; k++) axis[k] = axis_of_dim(t, t->result, k);
+    axes_of_result(t, axis);
     return view_tile(t, t->result, axis, t->result->nlogical);
 }
 struct change {

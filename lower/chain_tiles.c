@@ -5,15 +5,6 @@
 #include "lower/problem/problem.h"
 #include <math.h>
 
-static bool visit_stages(struct tiling *t, bool (*fn)(void *env, expr e), void *env) {
-    for (int k = 0; k < t->stages.n; k++) {
-        t->stage = t->stages.v[k];
-        if (!x_visit(t->stage->u.stage.value, fn, env)) return false;
-        if (t->stage->u.stage.init && !x_visit(t->stage->u.stage.init, fn, env)) return false;
-    }
-    return true;
-}
-
 /* ---- sizes */
 /* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
 int64_t chain_room(const struct lowering *l) {
@@ -23,14 +14,12 @@ int64_t chain_room(const struct lowering *l) {
 static double typical(struct ctx *c, expr extent, bool outermost) {
     return (double)x_typical(c, extent, outermost ? 1 : OPEN_SIZE);
 }
-double chain_cells(struct ctx *c, const expr *dims, int n) {
-    double cells = 1;
-    for (int k = 0; k < n; k++) cells *= typical(c, dims[k], k == 0);
-    return cells;
+double chain_bytes(struct ctx *c, const expr *dims, int n, enum dtype type) {
+    double bytes = dtype_bytes(type);
+    for (int k = 0; k < n; k++) bytes *= typical(c, dims[k], k == 0);
+    return bytes;
 }
-static double bytes_of(struct ctx *c, const struct buf *b) {
-    return chain_cells(c, b->dims, b->nd) * dtype_bytes(b->type);
-}
+static double bytes_of(struct ctx *c, const struct buf *b) { return chain_bytes(c, b->dims, b->nd, b->type); }
 struct outside {
     struct tiling *t;
     struct map seen;
@@ -111,7 +100,7 @@ static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, 
 }
 static bool result_may_be_viewed(struct tiling *t) {
     int axis[32];
-    for (int k = 0; k < t->result->nlogical; k++) axis[k] = axis_of_dim(t, t->result, k);
+    axes_of_result(t, axis);
     return may_be_viewed(t->l, t->result) && lies_inside(t, t->result, axis, t->result->nlogical);
 }
 /* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */

@@ -42,7 +42,7 @@ struct tiling {
 /* Bytes that what lies between links shall not exceed. */
 int64_t chain_room(const struct lowering *l);
 /* Open sizes count as what `--dim` says to optimise for; of which nothing is known, the outermost as one: a batch. */
-double chain_cells(struct ctx *c, const expr *dims, int n);
+double chain_bytes(struct ctx *c, const expr *dims, int n, enum dtype type);
 
 /* The axes, and what lies between the links; false: they cannot be tiled. */
 bool find_tiled_axes(struct tiling *t);
@@ -51,6 +51,9 @@ struct made *made_of(const struct tiling *t, const struct buf *b); /* NULL: the 
  */
 int axis_of_dim(const struct tiling *t, const struct buf *b, int k);
 int axis_of_index(const struct tiling *t, expr index);
+void axes_of_result(const struct tiling *t, int axis[32]); /* of each of its dims */
+/* Every expression of the stages, each of which is the stage at work then; false: fn stopped. */
+bool visit_stages(struct tiling *t, bool (*fn)(void *env, expr e), void *env);
 static inline bool is_whole(const struct tiling *t, int axis) { return x_is(t->axes[axis].passes, 1); }
 
 /* Tiles for which there is room, and views of operands; false: there are none, or they are not worth it. */
