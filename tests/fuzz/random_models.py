@@ -157,6 +157,18 @@ class Maker(More):
         exact = node.op_type in EXACT and not self.rounded & set(node.input)
         self.rounded |= {o for o in node.output if o in self.values and self.type(o).kind not in "iub" and not exact}
 
+    def tried(self, parts):
+        """Adds one of the parts, which it gives; None: what was drawn makes no model, and nothing of it stays."""
+        state = (len(self.nodes), len(self.inputs), len(self.inits), dict(self.values), dict(self.data))
+        part = self.r.choice(parts)
+        try:
+            part()
+            return part
+        except (Impossible, shape_inference.InferenceError, onnx.checker.ValidationError):
+            n, i, k, self.values, self.data = state
+            del self.nodes[n:], self.inputs[i:], self.inits[k:]
+            return None
+
     def infer(self):
         model = self.model([])
         made = {o for n in model.graph.node for o in n.output if n.domain}     # of these only running them tells
@@ -871,12 +883,7 @@ class Maker(More):
         for _ in range(40):
             if len(self.nodes) >= want:
                 break
-            state = (len(self.nodes), len(self.inputs), len(self.inits), dict(self.values), dict(self.data))
-            try:
-                self.r.choice(ops)()
-            except (Impossible, shape_inference.InferenceError, onnx.checker.ValidationError):
-                n, i, k, self.values, self.data = state
-                del self.nodes[n:], self.inputs[i:], self.inits[k:]
+            self.tried(ops)
         if not self.nodes or self.special and SUMS & {n.op_type for n in self.nodes}:
             raise Impossible        # inf - inf depends on the order of the terms
         return self.finished()
