@@ -53,9 +53,14 @@ static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
     }
     for (int i = params; i < k->p->params.n; i++) PUSH(&c->arena, &k->scratch, k->p->params.v[i].buf);
 }
+static bool divides(int64_t part, expr cells) {
+    int64_t n;
+    return x_is_int(cells, &n) && n % part == 0;
+}
 static bool has_pad_lanes(const struct param_layout *lay, const struct buf *b) {
-    int64_t channels;
-    return lay->block && !(x_is_int(b->logical[1], &channels) && channels % lay->block == 0);
+    const struct panels *p = &lay->panels;
+    bool packed = p->lanes && divides(p->lanes, b->logical[p->along]) && divides(p->group, b->logical[p->summed]);
+    return (lay->block && !divides(lay->block, b->logical[1])) || (p->lanes && !packed);
 }
 /* The arena is reused: whoever writes the inside of a result also writes its border and its pad lanes, in every run. */
 static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {
@@ -194,7 +199,7 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     for (int i = 0; i < p->params.n; i++) {
         struct value_layout *v = map_get(&l->specs, PKEY(call->u.call.bufs[i]));
         if (v && logical_form(l, p->params.v[i].buf, call->u.call.bufs[i]))
-            lay[i] = (struct param_layout){v->block, v->halo, v->spec};
+            lay[i] = (struct param_layout){v->block, v->halo, v->panels, v->spec};
     }
     const char *text = kernel_text(l->c, p, lay);
     struct known_kernel *k = NULL;

@@ -206,19 +206,36 @@ static void block_params(struct lowering *l, struct region *r) {
         if (lanes && !must_be_plain(l, v) && wants_groups(l, v)) layout_for(l, v)->block = lanes;
     }
 }
+static void write_panels(struct text *t, const struct panels *p, int rank) {
+    for (int d = 0; d < rank; d++)
+        if (d != p->along && d != p->summed) text_printf(t, "%d ", d);
+    text_printf(t, "%d/%d %d/%d %d%%%d %d%%%d", p->along, p->lanes, p->summed, p->group, p->along, p->lanes, p->summed,
+                p->group);
+}
+static void write_blocks(struct text *t, const struct value_layout *lay, int rank) {
+    for (int d = 0; d < rank; d++) {
+        text_printf(t, "%s%d", d ? " " : "", d);
+        if (d == 1 && lay->block) text_printf(t, "/%d", lay->block);
+        else if (lay->lo[d] || lay->hi[d]) text_printf(t, "+%lld,%lld", (long long)lay->lo[d], (long long)lay->hi[d]);
+    }
+    if (lay->block) text_printf(t, " 1%%%d", lay->block);
+}
 static void write_spec(struct ctx *c, struct value_layout *lay, int rank) {
     struct text t = {0};
-    if (!lay->block && !lay->halo) return;
-    for (int d = 0; d < rank; d++) {
-        text_printf(&t, "%s%d", d ? " " : "[", d);
-        if (d == 1 && lay->block) text_printf(&t, "/%d", lay->block);
-        else if (lay->lo[d] || lay->hi[d]) text_printf(&t, "+%lld,%lld", (long long)lay->lo[d], (long long)lay->hi[d]);
-    }
-    if (lay->block) text_printf(&t, " 1%%%d", lay->block);
+    if (!lay->block && !lay->halo && !lay->panels.lanes) return;
+    text_char(&t, '[');
+    if (lay->panels.lanes) write_panels(&t, &lay->panels, rank);
+    else write_blocks(&t, lay, rank);
     text_char(&t, ']');
     if (lay->halo && lay->fill != 0) text_printf(&t, " fill=%.0f", lay->fill);
     lay->spec = intern(c->names, t.s);
     text_free(&t);
+}
+struct value_layout *layout_packed(struct ctx *c, struct panels how, int rank) {
+    struct value_layout *lay = NEW(&c->arena, struct value_layout);
+    lay->panels = how;
+    write_spec(c, lay, rank);
+    return lay;
 }
 struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, double fill, int block) {
     struct value_layout *r = arena_copy(&c->arena, lay, sizeof *lay);

@@ -10,8 +10,9 @@ struct value_layout {
     int block;              /* axis 1 in blocks of this many; 0: plain */
     int64_t lo[32], hi[32]; /* border per axis */
     double fill;            /* what the border holds: 0, or what the windows that read it want: a zero point, -inf */
+    struct panels panels; /* instead of blocks and a border: for the product that reads it */
     bool halo, plain;       /* plain: a kernel text reads it, so neither blocks nor a border */
-    const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
+    const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]", "[0 2/16 1/2 2%16 1%2]" */
 };
 /* Fills l->layouts for the values of r. */
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
@@ -37,4 +38,5 @@ void widen_half(struct lowering *l, struct buf *b); /* nothing accesses it yet *
 bool worth_widening(const struct lowering *l, enum dtype half, const struct tensor *t, double reads, bool summed);
 /* The same, but for what the border holds, and for the blocks. */
 struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, double fill, int block);
+struct value_layout *layout_packed(struct ctx *c, struct panels how, int rank);
 #endif

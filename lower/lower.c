@@ -8,6 +8,7 @@
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
+#include "lower/packing.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
@@ -242,17 +243,25 @@ static bool stays_kernel(struct lowering *l, struct node *n) {
     struct value_layout *lay = node_permutes(l->probes, n, &k, &inner) ? layout_of_value(l, n->ins.v[k]) : NULL;
     return (lay && lay->spec) || l->o->target->machine->gpu;
 }
+/* A view that is a kernel after all, before what is made of the group that reads it. */
+static bool lower_view_kernel(struct lowering *l, const struct groups *gs, struct node *n) {
+    struct group alone = {.cls = CLASS_VIEW, .anchor = n};
+    struct link *link = l->link;
+    PUSH(&l->c->arena, &alone.nodes, n);
+    l->link = NULL;
+    bool ok = lower_group(l, gs, &alone);
+    l->link = link;
+    return ok;
+}
 /* The views that the group reads through. Only their stages are kept, over buffers that do not exist. */
 static bool lower_views(struct lowering *l, const struct groups *gs, const struct group *gr) {
     bool ok = true;
     for (int k = 0; k < gr->views.n && ok; k++) {
         struct node *n = gr->views.v[k];
-        struct group alone = {.cls = CLASS_VIEW, .anchor = n};
         struct block stmts = {0}, *outer = l->block;
-        PUSH(&l->c->arena, &alone.nodes, n);
         if (map_get(&l->bufs, PKEY(n->outs.v[0]))) continue;
         if (stays_kernel(l, n)) {
-            ok = lower_group(l, gs, &alone);
+            ok = lower_view_kernel(l, gs, n);
             continue;
         }
         l->block = &stmts;
@@ -324,15 +333,41 @@ static bool lower_on_copies(struct lowering *l, const struct groups *gs, const s
     lower_bind(l, y, b);
     return true;
 }
+/* The view among those that the group would read through that makes v; NULL: none does. */
+static struct node *view_of(const struct group *gr, const struct value *v) {
+    for (int k = 0; k < gr->views.n; k++)
+        if (gr->views.v[k]->outs.v[0] == v) return gr->views.v[k];
+    return NULL;
+}
+/* What the group's product reads of this factor is a packed copy. A view that is read through for it alone is that
+ * copy itself. *as_made: what others read; NULL: nobody does. */
+static bool lower_packed_copy(struct lowering *l, const struct groups *gs, const struct group *gr,
+                              const struct packed_factor *f, struct buf **as_made) {
+    struct value *v = f->value;
+    struct node *view = map_get(&l->bufs, PKEY(v)) ? NULL : view_of(gr, v);
+    bool only = view && v->uses.n == 1;
+    if (view && !only && !lower_view_kernel(l, gs, view)) return false;
+    *as_made = only ? NULL : lower_buf(l, v);
+    struct buf *b = lower_alloc(l, *v->name ? v->name : "packed", v->type.dtype, v->type.dims, v->type.rank);
+    narrow_buf(l, b);
+    lower_give_layout(l, b, f->layout);
+    if (*as_made) copy_for(l, gr->anchor, b, *as_made);
+    lower_bind(l, v, b);
+    return !only || lower_view_kernel(l, gs, view);
+}
 /* A product whose rows lie in blocks reads them from plain copies. */
 static bool lower_product(struct lowering *l, const struct groups *gs, const struct group *gr) {
     enum { FACTORS = 2 };
     struct node *n = gr->anchor;
+    const struct packed_factor *packed = map_get(&l->packed, PKEY(n));
     struct buf *as_made[FACTORS] = {NULL};
     for (int k = 0; k < FACTORS && k < n->ins.n; k++) {
-        if (!rows_in_blocks(l, n, k) || buf_is_plain(lower_buf(l, n->ins.v[k]))) continue;
-        as_made[k] = lower_buf(l, n->ins.v[k]);
-        lower_plain_copy(l, n, k);
+        if (packed && n->ins.v[k] == packed->value) {
+            if (!lower_packed_copy(l, gs, gr, packed, &as_made[k])) return false;
+        } else if (rows_in_blocks(l, n, k) && !buf_is_plain(lower_buf(l, n->ins.v[k]))) {
+            as_made[k] = lower_buf(l, n->ins.v[k]);
+            lower_plain_copy(l, n, k);
+        }
     }
     bool ok = lower_statements_of(l, gs, gr);
     for (int k = 0; k < FACTORS; k++)
@@ -598,6 +633,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .halves = {.arena = &c->arena},
                          .narrow = {.arena = &c->arena},
                          .narrowed = {.arena = &c->arena},
+                         .packed = {.arena = &c->arena},
                          .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},
                          .given = {.arena = &c->arena},

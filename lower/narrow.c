@@ -9,6 +9,7 @@
 #include "lower/algorithm/constants.h"
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
+#include "lower/packing.h"
 #include "lower/problem/problem.h"
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct product {
     struct value *factors[2];
     double reads; /* of each factor, in all */
     bool fits;    /* an instruction multiplies them */
+    struct packed_factor packed; /* value NULL: none is, in the run */
 };
 /* The type that v may have; NONE: it is no such value. */
 static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
@@ -51,14 +53,23 @@ static const struct tensor *constant_of(struct lowering *l, const struct value *
     }
     return v ? v->init : NULL;
 }
-/* Instructions want one factor packed, so a constant, and whole groups of the sum; those of GPUs pad what they read. */
-static bool fits(struct lowering *l, const struct problem *p, const struct product *q) {
+static bool fits_packed(struct lowering *l, const struct problem *p, enum dtype t, struct product *q) {
+    const struct operand *b;
+    struct panels how;
+    if (!find_packing(l, p, t, &b, &how)) return false;
+    q->packed.value = q->factors[b == &p->b];
+    q->packed.layout = layout_packed(l->c, how, q->packed.value->type.rank);
+    return true;
+}
+/* Instructions want one factor packed, before the run if it is constant, and whole groups of the sum; those of GPUs pad
+ * what they read. */
+static bool fits(struct lowering *l, const struct problem *p, struct product *q) {
     const struct machine *m = l->o->target->machine;
     const struct stmt *s = p->sum;
     enum dtype t = narrowed_to(l, q->factors[0]);
     if (is_shared(l, q->factors[0]) || is_shared(l, q->factors[1])) return false;
     if (m->gpu) return machine_group(m, t) > 1;
-    if (!constant_of(l, q->factors[0]) && !constant_of(l, q->factors[1])) return false;
+    if (!constant_of(l, q->factors[0]) && !constant_of(l, q->factors[1])) return fits_packed(l, p, t, q);
     for (const struct micro_speed *i = m->micros; i && i->micro; i++)
         for (int k = 0; k < s->u.stage.nred; k++) {
             const struct var *v = s->u.stage.red[k];
@@ -116,7 +127,11 @@ static void put_narrow(struct lowering *l, struct value *v) {
 static void look_behind(struct narrowing *q, struct node *n) {
     struct product p;
     bool may = may_narrow(q->l, n), product = is_product(q->l, n, &p), found = product && (p.fits &= may);
-    if (found) map_put(&q->products, PKEY(n), arena_copy(&q->l->c->arena, &p, sizeof p));
+    if (found) {
+        struct product *kept = arena_copy(&q->l->c->arena, &p, sizeof p);
+        map_put(&q->products, PKEY(n), kept);
+        if (p.packed.value) map_put(&q->l->packed, PKEY(n), &kept->packed);
+    }
     for (int k = 0; k < n->ins.n; k++) found |= is_marked(&q->behind, n->ins.v[k]);
     for (int k = 0; k < n->outs.n && found; k++) mark(q, &q->behind, n->outs.v[k]);
     for (int k = 0; k < 2 && product; k++) {

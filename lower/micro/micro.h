@@ -21,6 +21,11 @@ struct micro {
     int row, vector;
     const char *instr; /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
 };
+/* How a factor lies that the run computes, for those who multiply it as b: its dim `along` in panels of so many lanes,
+ * and in each lane `group` cells of its dim `summed` side by side. lanes 0: it is not packed. */
+struct panels {
+    int lanes, group, along, summed;
+};
 /* The sums are in registers of m0 rows, and go through memory to what follows. */
 static inline bool micro_has_tiles(const struct micro *micro) { return micro->m0 > 1; }
 /* What b's values must lie within besides, for the instruction to be right; false: no more than its type. */

@@ -31,6 +31,11 @@ double typical_result(struct ctx *c, const struct stmt *s) {
     for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(c, s, k);
     return cells;
 }
+int dim_of(expr load, const struct var *v) {
+    for (int k = 0; k < load->n - load->has_fill; k++)
+        if (load->arg[k]->op == X_VAR && load->arg[k]->u.var == v) return k;
+    return -1;
+}
 bool operand_uses(struct ctx *c, expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)
         if (x_uses_var(c, load->arg[k], v)) return true;

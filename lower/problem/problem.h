@@ -78,6 +78,8 @@ int64_t shared_neighbours(struct ctx *c, expr load, const struct var *v);
 /* The value is cells as they are, of one operand or another. */
 bool moves_cells(expr value);
 bool operand_uses(struct ctx *c, expr load, const struct var *v); /* in an index */
+/* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
+int dim_of(expr load, const struct var *v);
 /* The next larger divisor of n, n + 1 after n: into so many parts. */
 int64_t next_divisor(int64_t n, int64_t d);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */

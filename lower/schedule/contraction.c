@@ -50,6 +50,7 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
     int n = load->n - load->has_fill;
     int64_t k;
     expr rest;
+    if (l && l->panels.lanes) return false;
     while ((!l || !l->spec) && !load->has_fill && n > 1 && x_is(load->u.buf->dims[n - 1], 1)) n--;
     if (n < 1 || (l && l->block)) return false;
     for (int i = 0; i < n - 1; i++)
@@ -97,13 +98,20 @@ static bool fits_group(struct plan *u, const struct tiling *g, int64_t per, int 
     if (g->vector > 1 && g->vector < longest && per % longest == 0) return false;
     return per % lanes == 0 || g->micro->side == g->micro->k0; /* else it is packed in whole vectors */
 }
+/* Packed in the run, just as the micro-kernel takes it along v. */
+static bool lies_packed(const struct plan *u, const struct tiling *g, expr vec, const struct var *v) {
+    const struct param_layout *l = layout_of(u->p, u->l, vec->u.buf);
+    const struct panels *p = l ? &l->panels : NULL;
+    return p && p->lanes && p->lanes == g->vector && p->group == g->micro->side && p->along == dim_of(vec, v) &&
+           p->summed == dim_of(vec, g->q->sum->u.stage.red[0]);
+}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
     const struct var *v = q->sum->u.stage.axes[axis];
     for (int side = 0; side < 2; side++) {
         expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         int at = dim_of(vec, v);
-        bool packed = vec->u.buf->data && at >= 0;
+        bool packed = at >= 0 && (is_constant(vec->u.buf) || lies_packed(u, g, vec, v));
         if (!packed && g->vector > 1 && (scattered || !lies_along(u, vec, v))) continue;
         if (!micro_takes(g->micro, other, vec, packed)) continue;
         if (g->computed && g->vector > 1 && (!packed || !packs_computed(u, g, vec, v))) continue;

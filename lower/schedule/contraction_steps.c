@@ -275,7 +275,7 @@ const char *contraction_steps(struct plan *u, const struct point *p) {
         step_cache_write(&u->s, g->q->out->u.stage.buf->base, role.tile);
     }
     layout_steps(&u->s, u->p, u->l);
-    if (g->packed) pack(u, g);
+    if (g->packed && is_constant(g->vec->u.buf)) pack(u, g);
     pack_beside(u, g);
     fill_lanes_of_first(u, g);
     if (g->piece == 1) plan_inline_maps(u);

@@ -72,12 +72,6 @@ int64_t stage_cells(const struct stmt *s) {
 const char *loop_in(struct plan *u, const char *base, const char *name) {
     return internf(u->c->names, "%s.%s", base, name);
 }
-int dim_of(expr load, const struct var *v) {
-    for (int k = 0; k < load->n - load->has_fill; k++)
-        if (load->arg[k]->op == X_VAR && load->arg[k]->u.var == v) return k;
-    return -1;
-}
-
 struct dim_scan {
     const struct buf *b;
     const struct var *v;

@@ -42,8 +42,6 @@ const struct var *nest_var(const struct problem_loop *l, int k); /* of its k-th 
 int64_t nest_cells(const struct problem_loop *l, uint64_t of); /* turns of those loops; INT64_MAX: open, or too many */
 /* base.name */
 const char *loop_in(struct plan *u, const char *base, const char *name);
-/* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
-int dim_of(expr load, const struct var *v);
-/* The same of the loads of b in e. */
+/* Position of the bare variable v among the indices of the loads of b in e, -1: there is none. */
 int dim_in(expr e, const struct buf *b, const struct var *v);
 #endif

@@ -8,10 +8,11 @@
 #include "lower/schedule/record.h"
 #include "lower/schedule/steps_list.h"
 
-/* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders. */
+/* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders; or packed. */
 struct param_layout {
     int block;
     bool halo;
+    struct panels panels;
     const char *spec;
 };             /* spec: operand of the layout step; NULL: plain */
 struct taken { /* what was chosen, for remarks */

@@ -11,8 +11,14 @@ from random_products import Products
 
 class Chains(Products):
     small_caches = True
-    targets = ["x86-avx512bf16", "x86-avx512vnni", "x86-avx512", "x86-avx2", "x86-avx2", "x86-64", "c99", "c99", "aarch64", "aarch64-dotprod",
+    targets = ["x86-avx512bf16", "x86-avx512bf16", "x86-amx", "x86-avx512vnni", "x86-avx512", "x86-avx2", "x86-avx2", "x86-64", "c99", "c99", "aarch64", "aarch64-dotprod",
                "riscv64", "cortex-m4", "cortex-m55"]
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        if not self.quantised and not self.precision and self.r.random() < 0.3:
+            self.precision = "bf16"
+            self.options = [*self.options, "--precision=bf16"]
 
     def length(self):
         return self.r.choice([1, 3, 16, 17, 31, 40, 64, 65, 97, self.r.randint(1, 120)])

@@ -30,7 +30,17 @@ static char *slurp(const char *file, size_t *n) {
     fclose(f);
     return s;
 }
-/* What layouts the caller of a kernel would have chosen: "x=[0 1/8 2+1,1 3+1,1 1%8]". */
+/* A layout that the caller of a kernel would have chosen; packed if two dims are split. */
+static struct param_layout layout_in(const char *spec) {
+    struct param_layout l = {.halo = strchr(spec, '+') != NULL, .spec = spec};
+    const char *mod = strchr(spec, '%'), *block = strstr(spec, "1/");
+    if (!mod || !strchr(mod + 1, '%')) l.block = block ? atoi(block + 2) : 0;
+    else if (sscanf(mod - 1, "%d%%%d %d%%%d", &l.panels.along, &l.panels.lanes,
+                    &l.panels.summed, &l.panels.group) != 4)
+        l.panels.lanes = 0;
+    return l;
+}
+/* What layouts the caller of a kernel would have chosen: "x=[0 1/8 2+1,1 3+1,1 1%8]", "y=[0 2/16 1/2 2%16 1%2]". */
 static void schedule(struct ctx *c, struct proc *p, const struct target *t, const char *const *layouts, int n) {
     static const struct tensor some = {.source = TS_SPLAT}; /* its contents do not matter */
     struct param_layout *l = NEWN(&c->arena, struct param_layout, p->params.n + 1);
@@ -38,12 +48,12 @@ static void schedule(struct ctx *c, struct proc *p, const struct target *t, cons
         for (int k = 0; k < p->params.n; k++) {
             size_t len = strlen(p->params.v[k].buf->name);
             if (strncmp(layouts[i], p->params.v[k].buf->name, len) || layouts[i][len] != '=') continue;
-            const char *spec = layouts[i] + len + 1, *block = strstr(spec, "1/");
+            const char *spec = layouts[i] + len + 1;
             if (!strcmp(spec, "const")) {
                 p->params.v[k].buf->data = &some;
                 continue;
             }
-            l[k] = (struct param_layout){block ? atoi(block + 2) : 0, strchr(spec, '+') != NULL, spec};
+            l[k] = layout_in(spec);
         }
     schedule_kernel(c, p, &(struct scheduling){.machine = t->machine, .threads = 1}, l);
     for (int k = 0; k < p->params.n; k++) p->params.v[k].buf->data = NULL;
