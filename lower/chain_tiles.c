@@ -173,14 +173,20 @@ struct traffic {
     double again; /* bytes that every pass reads from beyond the cache */
     struct map seen;
 };
+/* The type of what is read first. */
+static bool find_type(void *env, expr e) {
+    if (e->op == X_LOAD) *(enum dtype *)env = e->u.buf->type;
+    return e->op != X_LOAD;
+}
 static void note_sum(struct traffic *r, const struct stmt *s) {
     struct ctx *c = r->t->l->c;
-    const struct machine *m = r->t->l->o->target->machine;
-    enum dtype type = s->u.stage.buf->type;
-    const struct operation *op = machine_multiply_add(m, type);
-    if (!op || !sums_products(s->u.stage.op, s->u.stage.value)) return;
-    r->sums += typical_cells(c, s->u.stage.axes, s->u.stage.naxes, 1) *
-               typical_cells(c, s->u.stage.red, s->u.stage.nred, 1) / (op->starts * machine_lanes(m, type));
+    enum dtype factors = NONE;
+    if (!sums_products(s->u.stage.op, s->u.stage.value)) return;
+    x_visit(s->u.stage.value, find_type, &factors);
+    double products = machine_products(r->t->l->o->target->machine, factors, s->u.stage.buf->type);
+    if (products > 0)
+        r->sums += typical_cells(c, s->u.stage.axes, s->u.stage.naxes, 1) *
+                   typical_cells(c, s->u.stage.red, s->u.stage.nred, 1) / products;
 }
 /* What every pass of the innermost loop reads whole comes from beyond the cache each time if it is too large. */
 static bool note_read(void *env, expr e) {

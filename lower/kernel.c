@@ -59,8 +59,8 @@ static bool divides(int64_t part, expr cells) {
 }
 static bool has_pad_lanes(const struct param_layout *lay, const struct buf *b) {
     const struct panels *p = &lay->panels;
-    bool packed = p->lanes && divides(p->lanes, b->logical[p->along]) && divides(p->group, b->logical[p->summed]);
-    return (lay->block && !divides(lay->block, b->logical[1])) || (p->lanes && !packed);
+    return (lay->block && !divides(lay->block, b->logical[1])) ||
+           (p->lanes && !divides(p->lanes, b->logical[p->along]));
 }
 /* The arena is reused: whoever writes the inside of a result also writes its border and its pad lanes, in every run. */
 static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {

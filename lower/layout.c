@@ -4,6 +4,7 @@
 #include "ir/graph/op.h"
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
+#include "lower/packing.h"
 #include "lower/problem/problem.h"
 #include <string.h>
 
@@ -209,8 +210,10 @@ static void block_params(struct lowering *l, struct region *r) {
 static void write_panels(struct text *t, const struct panels *p, int rank) {
     for (int d = 0; d < rank; d++)
         if (d != p->along && d != p->summed) text_printf(t, "%d ", d);
-    text_printf(t, "%d/%d %d/%d %d%%%d %d%%%d", p->along, p->lanes, p->summed, p->group, p->along, p->lanes, p->summed,
-                p->group);
+    if (p->lanes > 1) text_printf(t, "%d/%d ", p->along, p->lanes);
+    text_printf(t, "%d/%d %d", p->summed, p->group, p->along);
+    if (p->lanes > 1) text_printf(t, "%%%d", p->lanes);
+    text_printf(t, " %d%%%d", p->summed, p->group);
 }
 static void write_blocks(struct text *t, const struct value_layout *lay, int rank) {
     for (int d = 0; d < rank; d++) {
@@ -243,6 +246,16 @@ struct value_layout *layout_changed(struct ctx *c, const struct value_layout *la
     write_spec(c, r, rank);
     return r;
 }
+/* What is moved for such a product alone is moved right into panels. */
+static void pack_moves(struct lowering *l, struct region *r, const struct groups *gs) {
+    for (struct node *n = r->first; n; n = n->next) {
+        const struct packed_factor *f = map_get(&l->packed, PKEY(n));
+        const struct group *gr = f && f->value->def ? map_get(&gs->of_node, PKEY(f->value->def)) : NULL;
+        if (gr && gr->cls == CLASS_VIEW && gr->nodes.v[gr->nodes.n - 1] == f->value->def && f->value->uses.n == 1 &&
+            !layout_of_value(l, f->value))
+            map_put(&l->layouts, PKEY(f->value), f->layout);
+    }
+}
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
     for (struct node *n = r->first; n; n = n->next)
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
@@ -252,6 +265,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs, gs->list.v[i]);
     add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows: their border comes first */
     add_halos(l, gs, CLASS_WINDOW);
+    pack_moves(l, r, gs);
     for (struct node *n = r->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;

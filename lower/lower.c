@@ -348,6 +348,7 @@ static bool lower_packed_copy(struct lowering *l, const struct groups *gs, const
     bool only = view && v->uses.n == 1;
     if (view && !only && !lower_view_kernel(l, gs, view)) return false;
     *as_made = only ? NULL : lower_buf(l, v);
+    if (*as_made && map_get(&l->specs, PKEY(*as_made)) == f->layout) return true;
     struct buf *b = lower_alloc(l, *v->name ? v->name : "packed", v->type.dtype, v->type.dims, v->type.rank);
     narrow_buf(l, b);
     lower_give_layout(l, b, f->layout);

@@ -10,19 +10,20 @@ static bool fits_factors(const struct stmt *s, expr a, expr b, struct panels *ho
     how->summed = dim_of(b, s->u.stage.red[0]), how->along = dim_of(b, lane);
     return how->summed >= 0 && how->along >= 0 && dim_of(a, s->u.stage.red[0]) == a->n - 1;
 }
-/* Does it multiply factors of type t, and so many steps of the sum? */
+/* Does it multiply factors of type t, and so many steps of the sum? Tiles take whole groups of them, others leave a rest.
+ */
 static bool takes_sum(const struct micro *m, enum dtype t, const struct var *summed) {
-    return m->a == t && m->b == t && m->sum == F32 && m->k0 > 1 && const_extent(summed) > 0 && const_extent(summed) % m->k0 == 0;
+    int64_t n = const_extent(summed);
+    bool some = micro_has_tiles(m) ? n > 0 && n % m->k0 == 0 : n < 0 || n >= m->k0;
+    return m->a == t && m->b == t && m->sum == F32 && m->k0 > 1 && some;
 }
 /* Cycles that the products of a cell of b take less by it than as they are, against those of its copy. */
 static bool is_worth_it(struct lowering *l, const struct stmt *s, const struct micro_speed *i, uint64_t axes_of_b) {
     enum { COPY = 1 };
-    const struct machine *m = l->o->target->machine;
-    const struct operation *op = machine_multiply_add(m, F32);
     double rows = 1;
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (!(axes_of_b >> k & 1)) rows *= typical_axis(l->c, s, k);
-    double now = 1 / (op->starts * machine_lanes(m, F32)),
+    double now = 1 / machine_products(l->o->target->machine, F32, F32),
            then = 1 / (i->starts * i->micro->m0 * i->micro->n0 * i->micro->k0);
     return rows * (now - then) > COPY;
 }
@@ -36,7 +37,8 @@ bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, con
             if (first->read != first->value || second->read != second->value) continue;
             if (!fits_factors(s, first->read, second->read, how)) continue;
             if (!takes_sum(i->micro, t, s->u.stage.red[0]) || !is_worth_it(l, s, i, second->axes)) continue;
-            how->lanes = i->micro->n0, how->group = i->micro->side;
+            how->lanes = const_extent(s->u.stage.axes[s->u.stage.naxes - 1]) < 0 ? 1 : i->micro->n0;
+            how->group = i->micro->side;
             *b = second;
             return true;
         }

@@ -10,6 +10,13 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
     const struct operation *o = machine_op(m, X_FMA, t);
     return o ? o : machine_op(m, X_ADD, t);
 }
+double machine_products(const struct machine *m, enum dtype t, enum dtype sum) {
+    for (const struct micro_speed *s = m->micros; s && s->micro; s++)
+        if (s->micro->a == t && s->micro->sum == sum)
+            return s->starts * s->micro->m0 * s->micro->n0 * s->micro->k0;
+    const struct operation *op = machine_multiply_add(m, sum);
+    return op ? op->starts * machine_lanes(m, sum) : 0;
+}
 /* Operands of that type, or of bytes of the other sign. Where few weights may be multiplied so, those of seven bits, it
  * is no reason to lay anything out for it. */
 static bool takes(const struct micro *micro, enum dtype t) {

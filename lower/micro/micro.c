@@ -34,7 +34,10 @@ DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
 /* Of bf16. */
-const struct micro micro_vdpbf16ps = {BF16, BF16, F32, 1, 16, 2, 2, 0, 0, "vdpbf16ps"};
+#define BF16_PAIRS(row, lanes) const struct micro micro_##row = {BF16, BF16, F32, 1, lanes, 2, 2, 0, 0, #row}
+BF16_PAIRS(vdpbf16ps, 16);
+BF16_PAIRS(vdpbf16ps_x8, 8);
+BF16_PAIRS(vdpbf16ps_x4, 4);
 
 /* Of tiles: 64 bytes of the sum at a time, or half of them, which takes as long. */
 #define TILE(row, a, b, sum, k0, side) const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row}

@@ -22,7 +22,8 @@ struct micro {
     const char *instr; /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
 };
 /* How a factor lies that the run computes, for those who multiply it as b: its dim `along` in panels of so many lanes,
- * and in each lane `group` cells of its dim `summed` side by side. lanes 0: it is not packed. */
+ * and in each lane `group` cells of its dim `summed` side by side. lanes 0: it is not packed; 1: there is one panel, for
+ * any number of lanes. */
 struct panels {
     int lanes, group, along, summed;
 };
@@ -34,7 +35,7 @@ bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi);
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_x8, micro_vpdpbusd_x4, micro_vpdpbusd_vex,
     micro_vpdpbusd_vex_x4, micro_vpdpwssd, micro_pmaddwd, micro_vpmaddwd, micro_vpmaddwd_x16, micro_vpmaddubsw,
-    micro_vpmaddubsw_x16, micro_vdpbf16ps;
+    micro_vpmaddubsw_x16, micro_vdpbf16ps, micro_vdpbf16ps_x8, micro_vdpbf16ps_x4;
 extern const struct micro micro_tile_dpbusd_64, micro_tile_dpbssd_64, micro_tile_dpbuud_64, micro_tile_dpbsud_64,
     micro_tile_dpbusd_32, micro_tile_dpbssd_32, micro_tile_dpbuud_32, micro_tile_dpbsud_32, micro_tile_dpbf16ps_32,
     micro_tile_dpbf16ps_16;

@@ -102,7 +102,7 @@ static bool fits_group(struct plan *u, const struct tiling *g, int64_t per, int 
 static bool lies_packed(const struct plan *u, const struct tiling *g, expr vec, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, vec->u.buf);
     const struct panels *p = l ? &l->panels : NULL;
-    return p && p->lanes && p->lanes == g->vector && p->group == g->micro->side && p->along == dim_of(vec, v) &&
+    return p && (p->lanes == 1 || (p->lanes && p->lanes == g->vector)) && p->group == g->micro->side && p->along == dim_of(vec, v) &&
            p->summed == dim_of(vec, g->q->sum->u.stage.red[0]);
 }
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
@@ -216,21 +216,29 @@ static bool one_channel(struct plan *u, const struct tiling *g) {
     }
     return g->per > 1 && !summed;
 }
-/* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. */
+/* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. What is left
+ * of floats is summed one by one. */
 static bool choose_groups(struct plan *u, struct tiling *g) {
     int k0 = g->micro->k0, only = g->computed ? g->kred : -1;
+    bool tiles = micro_has_tiles(g->micro), whole = tiles || !dtype_is_float(g->micro->sum);
     int64_t most = 0;
     g->kred = -1;
     for (int k = 0; k < nsums_of(g); k++) {
         const struct var *v = g->q->sum->u.stage.red[k];
         int64_t n = const_extent(v);
-        if (n <= most || n % k0 || (only >= 0 && k != only) || dim_of(g->vec, v) < 0 || !lies_along(u, g->scalar, v))
+        if (!whole && n < 0) n = OPEN_EXTENT;
+        if (n <= most || (whole && n % k0) || (only >= 0 && k != only) || dim_of(g->vec, v) < 0 ||
+            !lies_along(u, g->scalar, v))
             continue;
         most = n, g->kred = k;
     }
-    g->kblock = most % (4 * k0) == 0 ? 4 * k0 : most % (2 * k0) == 0 ? 2 * k0 : k0;
-    if (micro_has_tiles(g->micro)) g->kblock = k0; /* all steps are one instruction's */
-    return g->kred >= 0;
+    if (g->kred < 0) return false;
+    bool open = const_extent(g->q->sum->u.stage.red[g->kred]) < 0;
+    g->rest = open || most % k0;
+    int64_t groups = most / k0;
+    g->kblock = groups % 4 == 0 || (g->rest && groups > 4) ? 4 * k0 : groups % 2 == 0 ? 2 * k0 : k0;
+    if (tiles || open) g->kblock = k0; /* all steps are one instruction's; a rest of several would be more code */
+    return true;
 }
 bool looks_up(struct plan *u, const struct tiling *g) {
     for (int d = 0; g->kred >= 0 && d < g->scalar->n - g->scalar->has_fill; d++)

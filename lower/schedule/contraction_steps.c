@@ -5,6 +5,9 @@
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }
 static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->sum, axis); }
 static enum step_tail cut_if(bool rest) { return rest ? TAIL_CUT : TAIL_NONE; }
+static enum step_tail tail_of_sum(const struct tiling *g) {
+    return const_extent(g->q->sum->u.stage.red[g->kred]) < 0 ? TAIL_CUT2 : cut_if(g->rest);
+}
 
 /* ---- layouts */
 /* Cells that the packed operand is read beyond its last along d; they hold the fill, so that no load needs a test. */
@@ -180,7 +183,7 @@ static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
     int k0 = g->micro->k0, side = g->micro->side;
     if (g->kred >= 0)
         step_split(&u->s, red_loop(u->c, sum, g->kred), g->kblock, role.blocks, k0 > 1 ? role.block_cells : within,
-                   cut_if(g->rest));
+                   tail_of_sum(g));
     if (k0 > 1) step_split(&u->s, role.block_cells, k0, within, role.group_cell, TAIL_NONE);
     bool parts = side > 1 && side < k0;
     if (parts) step_split(&u->s, role.group_cell, side, role.group_parts, role.group_cell, TAIL_NONE);
@@ -209,6 +212,23 @@ static void prefetch_panel(struct plan *u, const struct tiling *g) {
                   g->chunk && !g->outside ? role.chunks : role.panels,
                   LOOPS(group, g->row >= 0 ? role.row_tiles : NULL, g->often ? role.blocks : NULL));
 }
+/* What no group of steps is left for the instruction, and what no vector of lanes. */
+static bool leaves_cells(const struct tiling *g) {
+    return g->micro->instr && g->micro->k0 > 1 && !micro_has_tiles(g->micro) &&
+           ((g->rest && const_extent(g->q->sum->u.stage.red[g->kred]) % g->micro->k0) || g->N < 0);
+}
+/* Fewer lanes are for its shorter forms; then come vectors of the machine's own operations, step by step. */
+static void rest_of_instruction(struct plan *u, const struct tiling *g) {
+    struct word_list order = {0};
+    for (const struct micro_speed *s = u->m->micros; g->N < 0 && s->micro; s++)
+        if (s->micro->a == g->micro->a && s->micro->b == g->micro->b && s->micro->k0 == g->micro->k0 &&
+            s->micro->side == g->micro->side && s->micro->n0 < g->micro->n0)
+            step_tensorize(&u->s, s->micro->instr);
+    add_loop(&u->s, &order, role.group_cell);
+    add_rows(u, g, &order);
+    add_loops(&u->s, &order, LOOPS(role.sum_vectors, role.sum_lane));
+    step_reorder(&u->s, order);
+}
 static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
     struct word_list unrolled = {0};
     bool vectors = g->lanes > 1, rows = !micro_has_tiles(g->micro); /* a tile's are many, and none is in a register */
@@ -218,6 +238,7 @@ static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
     if (vectors) add_loops(&u->s, &unrolled, LOOPS(role.out_vectors, role.sum_vectors));
     else add_loops(&u->s, &unrolled, LOOPS(role.panel_cell, a_loop(u, g, g->lane)));
     if (rows) add_rows(u, g, &unrolled);
+    if (leaves_cells(g)) add_loop(&u->s, &unrolled, role.group_cell);
     step_kind(&u->s, LK_UNROLL, unrolled);
     if (!vectors) return;
     step_kind(&u->s, g->scattered && !g->staged ? LK_UNROLL : LK_VECTOR, LOOPS(role.out_lane));
@@ -239,6 +260,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     order_of_sum(u, g, steps);
     if (lanes > 1) step_split(&u->s, lane, lanes, role.sum_vectors, role.sum_lane, cut_if(cut && !widened));
     if (g->micro->instr) step_tensorize(&u->s, g->micro->instr);
+    if (leaves_cells(g)) rest_of_instruction(u, g);
     if (g->chunk) chunks_of_sum(u, g);
     if (g->prefetch && g->kred >= 0) prefetch_panel(u, g);
     kinds_of_loops(u, g, steps);

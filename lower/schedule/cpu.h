@@ -4,7 +4,8 @@
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/point.h"
 
-extern const struct strategy strategy_dots, strategy_contraction, strategy_window, strategy_blocked_map, strategy_nests,
+extern const struct strategy strategy_dots, strategy_contraction, strategy_window, strategy_panels, strategy_blocked_map,
+    strategy_nests,
     strategy_rows, strategy_pointwise, strategy_transform, strategy_plain, strategy_gpu_product, strategy_gpu_few,
     strategy_gpu_cells, strategy_gpu_nests;
 

@@ -16,6 +16,7 @@
     X(out_lane,      "yv",     "their lanes") \
     X(stored_pieces, "sj",     "pieces of a panel that lie side by side in the result") \
     X(stored_lane,   "sv",     "cells of a piece") \
+    X(panel_groups,  "yg",     "groups of what is summed, in panels of its factor") \
     X(channels,      "cb",     "blocks of channels") \
     X(channel,       "cv",     "channels of a block") \
     X(lone,          "one",    "before loops of the copy for a single row") \

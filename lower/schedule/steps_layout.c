@@ -28,11 +28,17 @@ static expr phys_of(struct relayout *r, const struct layout_dim *d, const expr *
     default: return e;
     }
 }
+/* Of an open extent it may be one block too many, which is never more to prove. */
+static expr blocks_of(struct ctx *c, expr n, int64_t a) {
+    int64_t cells;
+    bool whole = x_is_int(n, &cells) || x_is(x_modi(c, n, a), 0);
+    return whole ? x_divi(c, x_addi(c, n, a - 1), a) : x_addi(c, x_divi(c, n, a), 1);
+}
 static expr extent_of(struct relayout *r, const struct layout_dim *d) {
     struct ctx *c = r->s->c;
     expr n = r->old[d->d];
     switch (d->form) {
-    case DIM_DIV: return x_divi(c, x_addi(c, n, d->a - 1), d->a);
+    case DIM_DIV: return blocks_of(c, n, d->a);
     case DIM_MOD:
     case DIM_RING: return x_int(c, d->a);
     case DIM_DIVMOD: return x_int(c, d->b);

@@ -68,7 +68,7 @@ bool stmt_names(const struct stmt *t, const struct buf *b) {
 }
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-static bool in_instruction(const struct stmt *t) {
+bool in_instruction(const struct stmt *t) {
     while (t && t->kind != S_INSTR) t = stmt_parent(t);
     return t;
 }

@@ -55,19 +55,22 @@ FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
-/* A pair of bf16 times 16 pairs. Products are exact in f32; the second of a pair is added first, each with one
+/* A pair of bf16 times those of all lanes. Products are exact in f32; the second of a pair is added first, each with one
  * rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
-static const struct instr_row vdpbf16ps = {
-    .name = "vdpbf16ps",
-    .body = "proc p(C: f32[16] inout, A: bf16[2] in, B: bf16[16,2] in)\n"
-            "  for v<16\n    for k<2\n      C[v] = fma(A[k], B[v,k], C[v])\n",
-    .holes = {{"C", F32, {1, 0}}, {"A", BF16, {0, 1}}, {"B", BF16, {2, 1}}},
-    .helper =
-        "static inline __m512 nn_vdpbf16ps(__m512 c, const void *a, const void *b) {\n"
-        "    int32_t pair;\n    __builtin_memcpy(&pair, a, 4);\n"
-        "    return _mm512_dpbf16_ps(c, (__m512bh)_mm512_set1_epi32(pair), (__m512bh)_mm512_loadu_si512(b));\n}\n",
-    .c = "{C} = (nn_f32x16)nn_vdpbf16ps((__m512){C}, {&A}, {&B})",
-    .bound = 2};
+#define BF16_PAIRS(row, lanes, vector, pairs, intrinsics, load)                                                        \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = "proc p(C: f32[" lanes "] inout, A: bf16[2] in, B: bf16[" lanes ",2] in)\n"                            \
+                "  for v<" lanes "\n    for k<2\n      C[v] = fma(A[k], B[v,k], C[v])\n",                              \
+        .holes = {{"C", F32, {1, 0}}, {"A", BF16, {0, 1}}, {"B", BF16, {2, 1}}},                                       \
+        .helper = "static inline " vector " nn_" #row "(" vector " c, const void *a, const void *b) {\n"               \
+                  "    int32_t pair;\n    __builtin_memcpy(&pair, a, 4);\n    return " intrinsics "_dpbf16_ps(c, "     \
+                  "(" pairs ")" intrinsics "_set1_epi32(pair), (" pairs ")" load "(b));\n}\n",                         \
+        .c = "{C} = (nn_f32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})",                                       \
+        .bound = 2}
+BF16_PAIRS(vdpbf16ps, "16", "__m512", "__m512bh", "_mm512", "_mm512_loadu_si512");
+BF16_PAIRS(vdpbf16ps_x8, "8", "__m256", "__m256bh", "_mm256", "_mm256_loadu_si256");
+BF16_PAIRS(vdpbf16ps_x4, "4", "__m128", "__m128bh", "_mm", "_mm_loadu_si128");
 
 const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, NULL};
 const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw, &vpmaddwd, &pmaddwd, NULL};
@@ -76,6 +79,6 @@ const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16, &vpmaddubsw
                                                     &vpmaddwd,       &pmaddwd,    NULL};
 #define VNNI &vpdpbusd, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, &pmaddwd, NULL
 const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
-const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, VNNI};
+const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, &vdpbf16ps_x8, &vdpbf16ps_x4, VNNI};
 const struct instr_row *const nn_instrs_amx[] = {&nn_tile_dpbusd, &nn_tile_dpbssd,   &nn_tile_dpbuud,
                                                  &nn_tile_dpbsud, &nn_tile_dpbf16ps, VNNI};

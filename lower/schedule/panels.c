@@ -1,0 +1,39 @@
+/* The strategy for maps and moves into panels: in the order in which their cells lie, a group of steps of the sum for
+ * each lane. Lanes are a short loop, of which compilers make vectors: two rows that become pairs are interleaved. See
+ * cpu.h, micro.h. */
+#include "lower/schedule/cpu.h"
+
+static const struct panels *panels_of(const struct plan *u, const struct buf *b) {
+    const struct param_layout *l = layout_of(u->p, u->l, b);
+    return l && l->panels.lanes ? &l->panels : NULL;
+}
+static const char *panels_points(struct plan *u, struct points *out) {
+    const struct problem *k = u->k;
+    if (k->nreductions || k->nresults != 1) return "not maps alone, with one result";
+    if (!panels_of(u, k->out->u.stage.buf)) return "the result has no panels";
+    add_point(u, out, &strategy_panels);
+    return NULL;
+}
+/* Open extents leave several parts. */
+static enum step_tail tail_of(const struct var *v) { return const_extent(v) < 0 ? TAIL_CUT2 : TAIL_CUT; }
+static const char *panels_steps(struct plan *u, const struct point *p) {
+    const struct stmt *y = u->k->out;
+    const struct panels *panels = panels_of(u, y->u.stage.buf);
+    const char *along = axis_loop(u->c, y, panels->along), *summed = axis_loop(u->c, y, panels->summed);
+    struct word_list order = {0};
+    (void)p;
+    layout_steps(&u->s, u->p, u->l);
+    plan_inline_maps(u);
+    for (int k = 0; k < y->u.stage.naxes; k++)
+        if (k != panels->along && k != panels->summed) add_loop(&u->s, &order, axis_loop(u->c, y, k));
+    add_loops(&u->s, &order, panels->lanes > 1 ? LOOPS(along, summed) : LOOPS(summed, along));
+    step_reorder(&u->s, order);
+    step_split(&u->s, along, panels->lanes > 1 ? panels->lanes : lanes_of(u), role.panels, role.panel_cell,
+               tail_of(y->u.stage.axes[panels->along]));
+    step_split(&u->s, summed, panels->group, role.panel_groups, role.group_cell, tail_of(y->u.stage.axes[panels->summed]));
+    step_reorder(&u->s, panels->lanes > 1 ? LOOPS(role.panels, role.panel_groups, role.panel_cell, role.group_cell)
+                                          : LOOPS(role.panel_groups, role.panels, role.panel_cell, role.group_cell));
+    step_kind(&u->s, LK_UNROLL, LOOPS(role.group_cell));
+    return NULL;
+}
+const struct strategy strategy_panels = {"panels", panels_points, panels_steps, NULL};
