@@ -1,5 +1,6 @@
 /* The statements of a chain become those of one tile, in loops over all of them. See chain.h. */
 #include "lower/chain_tiling.h"
+#include "lower/layout.h"
 
 /* Tiles that do not divide their axis overlap, so that all passes are alike; what is computed twice comes out the same.
  * Layers that are alike have equal kernels, so equal places have one name. */
@@ -36,13 +37,16 @@ static void enter_loops(struct tiling *t) {
 static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, int n) {
     struct lowering *l = t->l;
     expr dims[32], at[32];
+    for (int k = 0; k < b->nd; k++) at[k] = x_int(l->c, 0);
     for (int k = 0; k < b->nlogical; k++) {
         bool whole = k >= n || axis[k] < 0 || is_whole(t, axis[k]);
         dims[k] = whole ? b->logical[k] : x_int(l->c, t->axes[axis[k]].tile);
-        at[k] = whole ? x_int(l->c, 0) : t->axes[axis[k]].from;
+        if (!whole) at[k] = t->axes[axis[k]].from;
     }
     struct buf *v = buf_new(l->c, l->entry, b->base, b->type, SC_ARENA, dims, b->nlogical);
     if (map_get(&l->halves, PKEY(b))) map_put(&l->halves, PKEY(v), map_get(&l->halves, PKEY(b)));
+    struct value_layout *lay = map_get(&l->specs, PKEY(b));
+    if (lay) lower_give_layout(l, v, lay);
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = v, s->u.view.of = b, s->u.view.off = buf_offset(l->c, b, at);
     lower_stmt(l, s);

@@ -82,16 +82,23 @@ static bool size_tiles(struct tiling *t) {
 
 /* ---- views */
 static bool may_be_viewed(struct lowering *l, struct buf *b) {
-    return b->scope != SC_CONST && b->scope != SC_REGION && buf_is_plain(b) && lower_stored(l, b) == b;
+    return b->scope != SC_CONST && b->scope != SC_REGION && lower_stored(l, b) == b;
 }
-/* Can it be proved of b's tiles that they lie in b? axis: of each of the first n dims, -1: it is whole. */
+/* So many of b's outermost dims lie outermost in memory, too, as they are. */
+static int dims_in_place(struct ctx *c, const struct buf *b) {
+    int n = 0;
+    while (n < b->nlogical && n < b->nd && b->map[n] == x_var(c, b->lvar[n]) && b->dims[n] == b->logical[n]) n++;
+    return n;
+}
+/* Can it be proved of b's tiles that they lie in b? axis: of each of the first n dims, which lie in place; -1: it is
+ * whole. */
 static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, int n) {
     struct ctx *c = t->l->c;
     expr at[32], cells = x_int(c, 1);
-    for (int k = 0; k < b->nlogical; k++) {
+    for (int k = 0; k < b->nd; k++) {
         bool whole = k >= n || axis[k] < 0 || is_whole(t, axis[k]);
-        expr tile = whole ? b->logical[k] : x_int(c, t->axes[axis[k]].tile);
-        const struct var *first = var_new(c, "first", x_addi(c, x_sub(c, b->logical[k], tile), 1));
+        expr tile = whole ? b->dims[k] : x_int(c, t->axes[axis[k]].tile);
+        const struct var *first = var_new(c, "first", x_addi(c, x_sub(c, b->dims[k], tile), 1));
         at[k] = whole ? x_int(c, 0) : x_var(c, first);
         cells = x_mul(c, cells, tile);
     }
@@ -101,13 +108,13 @@ static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, 
 static bool result_may_be_viewed(struct tiling *t) {
     int axis[32];
     axes_of_result(t, axis);
-    return may_be_viewed(t->l, t->result) && lies_inside(t, t->result, axis, t->result->nlogical);
+    return may_be_viewed(t->l, t->result) && buf_is_plain(t->result) && lies_inside(t, t->result, axis, t->result->nlogical);
 }
 /* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
 static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
     struct buf *b = o->buf;
     if (!may_be_viewed(t->l, b)) return;
-    for (int k = 0; k < b->nlogical; k++) {
+    for (int k = 0, n = dims_in_place(t->l->c, b); k < n; k++) {
         int a = axis_of_index(t, load->arg[k]);
         bool moves = a >= 0 && !is_whole(t, a);
         if (!moves && !x_is(b->logical[k], 1)) return;

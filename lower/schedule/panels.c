@@ -16,10 +16,12 @@ static const char *panels_points(struct plan *u, struct points *out) {
 }
 /* Open extents leave several parts. */
 static enum step_tail tail_of(const struct var *v) { return const_extent(v) < 0 ? TAIL_CUT2 : TAIL_CUT; }
+/* The outer one of the two is split first: what a rest is left of must not lie in a nest of others. */
 static const char *panels_steps(struct plan *u, const struct point *p) {
     const struct stmt *y = u->k->out;
     const struct panels *panels = panels_of(u, y->u.stage.buf);
     const char *along = axis_loop(u->c, y, panels->along), *summed = axis_loop(u->c, y, panels->summed);
+    const struct var *lane = y->u.stage.axes[panels->along], *step = y->u.stage.axes[panels->summed];
     struct word_list order = {0};
     (void)p;
     layout_steps(&u->s, u->p, u->l);
@@ -28,11 +30,16 @@ static const char *panels_steps(struct plan *u, const struct point *p) {
         if (k != panels->along && k != panels->summed) add_loop(&u->s, &order, axis_loop(u->c, y, k));
     add_loops(&u->s, &order, panels->lanes > 1 ? LOOPS(along, summed) : LOOPS(summed, along));
     step_reorder(&u->s, order);
-    step_split(&u->s, along, panels->lanes > 1 ? panels->lanes : lanes_of(u), role.panels, role.panel_cell,
-               tail_of(y->u.stage.axes[panels->along]));
-    step_split(&u->s, summed, panels->group, role.panel_groups, role.group_cell, tail_of(y->u.stage.axes[panels->summed]));
-    step_reorder(&u->s, panels->lanes > 1 ? LOOPS(role.panels, role.panel_groups, role.panel_cell, role.group_cell)
-                                          : LOOPS(role.panel_groups, role.panels, role.panel_cell, role.group_cell));
+    if (panels->lanes > 1) {
+        step_split(&u->s, along, panels->lanes, role.panels, role.panel_cell, tail_of(lane));
+        step_reorder(&u->s, LOOPS(role.panels, summed, role.panel_cell));
+        step_split(&u->s, summed, panels->group, role.panel_groups, role.group_cell, tail_of(step));
+        step_reorder(&u->s, LOOPS(role.panel_groups, role.panel_cell, role.group_cell));
+    } else {
+        step_split(&u->s, summed, panels->group, role.panel_groups, role.group_cell, tail_of(step));
+        step_reorder(&u->s, LOOPS(role.panel_groups, along, role.group_cell));
+        step_split(&u->s, along, lanes_of(u), role.panels, role.panel_cell, tail_of(lane));
+    }
     step_kind(&u->s, LK_UNROLL, LOOPS(role.group_cell));
     return NULL;
 }
