@@ -1,6 +1,6 @@
-/* Attention over keys and values, with masks, a cache and grouped heads; RotaryEmbedding; TensorScatter, which writes a
- * cache. Written as stages, so that groups and schedules see products and row reductions. */
-#include "lower/ops/ops.h"
+/* Attention over keys and values, with masks, a cache and grouped heads, as the nodes that a model without it would have,
+ * so that all that is done for products serves it; RotaryEmbedding; TensorScatter, which writes a cache. */
+#include "lower/ops/attention.h"
 #include <math.h>
 #include <string.h>
 
@@ -31,175 +31,151 @@ static X head_index(const struct heads *h, E b, E head, E s, E d) {
     return list3(b, s, wrap_index(c, dim(h->t, 2)));
 }
 
-/* ---- Attention */
-struct attention {
-    struct heads q, k, v;
-    T bias, mask, past_k, past_v, filled; /* filled: keys in use of each batch (nonpad_kv_seqlen) */
-    E total, past;                        /* keys, and those that come from the cache */
-    enum dtype t;                         /* of scores and sums */
-    int64_t left, right;                  /* window; -1: open */
-    bool causal;
-};
-/* The cache with the new elements behind it: [batch, heads, past + length, size], or NULL without a cache. */
-static T joined(const char *name, T past, const struct heads *h, int k) {
-    E p = past ? dim(past, 2) : idx(0);
-    X i = axes_named(cat(list2(h->batch, h->count), list2(add(p, h->length), h->size)), "b h j d");
-    E fresh = at(h->t, head_index(h, i.v[0], i.v[1], past ? wrap_index(sub(i.v[2], p), h->length) : i.v[2], i.v[3]));
-    X old = list0();
-    for (int d = 0; past && d < 4; d++) old = push(old, wrap_index(i.v[d], dim(past, d)));
-    E v = past ? sel(lt(i.v[2], p), at(past, old), fresh) : fresh;
-    if (wants(k)) {
-        out(k, dtype(h->t), i, v);
-        return result(k, dtype(h->t), shape(h->t));
-    }
-    return past ? stage(name, dtype(h->t), i, v) : NULL;
+/* ---- Attention: products of batches of matrices, with a mask and a softmax in between */
+static bool known_size(V v, int axis, int64_t *n) {
+    return region_is_settled(def_node()->in) && x_is_int(v->type.dims[axis], n);
 }
-static E key_at(const struct attention *a, T all, const struct heads *h, E b, E head, E j, E d) {
-    E own = h->count == a->q.count ? head : wrap_index(div_(head, div_(a->q.count, h->count)), h->count);
-    if (h->batch != a->q.batch) b = wrap_index(b, h->batch);
-    if (all) return at(all, cat(list2(b, own), list2(j, d)));
-    return at(h->t, head_index(h, b, own, h->length == a->total ? j : wrap_index(j, h->length), d));
-}
-static bool masked(const struct attention *a) {
-    return has(a->bias) || has(a->mask) || a->causal || has(a->filled) || a->left >= 0 || a->right >= 0;
-}
-/* A score with what a mask says of it: a number to be added, or whether the key is seen. */
-static E with_mask(const struct attention *a, T mask, X o, E score, E *seen) {
-    int last = rank(mask) - 1;
-    E m = dim(mask, last); /* a mask that ends early hides the keys behind it */
-    X at_m = list0();
-    for (int k = 0; k < last; k++) {
-        E d = dim(mask, k), v = o.v[k + 3 - last];
-        at_m = push(at_m, x_is(d, 1) ? idx(0) : within(sel(eq(d, idx(1)), idx(0), v), d));
-    }
-    at_m = push(at_m, m == a->total ? o.v[3] : wrap_index(min_(o.v[3], sub(m, idx(1))), m));
-    E v = at(mask, at_m);
-    if (m != a->total) *seen = and_(*seen, lt(o.v[3], m));
-    if (dtype(mask) != BOOL) v = cast(a->t, v);
-    *seen = and_(*seen, dtype(mask) == BOOL ? v : ne(v, neg(greatest(a->t))));
-    return dtype(mask) == BOOL ? score : add(score, v);
-}
-/* A score with bias and mask. Does query i see key j? */
-static E visible(const struct attention *a, X o, E score, E *seen) {
-    E i = val(o.v[2]), j = val(o.v[3]), shift = val(a->past), n = NULL;
-    *seen = truth(true);
-    if (has(a->filled)) {
-        n = cast(I64, at(a->filled, list1(wrap_index(o.v[0], dim(a->filled, 0)))));
-        *seen = lt(j, n);
-        if (!has(a->past_k)) shift = sub(n, val(a->q.length));
-    }
-    E place = add(i, shift);
-    if (a->causal) *seen = and_(*seen, le(j, place));
-    if (a->left >= 0) *seen = and_(*seen, le(sub(place, val(idx(a->left))), j));
-    if (a->right >= 0) *seen = and_(*seen, le(j, add(place, val(idx(a->right)))));
-    const T added[] = {a->bias, a->mask};
-    for (int k = 0; k < 2; k++)
-        if (has(added[k])) score = with_mask(a, added[k], o, score, seen);
-    return score;
-}
-static bool attention_of(struct attention *a) {
-    *a = (struct attention){.mask = in(3), .past_k = in(4), .past_v = in(5), .filled = in(6), .bias = in(7)};
-    if (!heads_of(&a->q, in(0), "q_num_heads") || !heads_of(&a->k, in(1), "kv_num_heads") ||
-        !heads_of(&a->v, in(2), "kv_num_heads"))
-        return false;
-    if (has(a->past_k) != has(a->past_v) || (has(a->past_k) && (rank(a->past_k) != 4 || rank(a->past_v) != 4)))
-        return fail(E_ARITY, "past_key and past_value belong together and have rank 4"), false;
-    const T added[] = {a->bias, a->mask};
-    for (int k = 0; k < 2; k++)
-        if (has(added[k]) && (rank(added[k]) < 1 || rank(added[k]) > 4))
-            return fail(E_RANK, "the mask has rank %d, not 1 to 4", rank(added[k])), false;
-    if (has(a->filled) && rank(a->filled) != 1) return fail(E_RANK, "nonpad_kv_seqlen is no vector"), false;
-    a->past = has(a->past_k) ? dim(a->past_k, 2) : idx(0);
-    a->total = add(a->past, a->k.length);
-    a->t = dtype(in(0)) == F64 || type_attr("softmax_precision") == F64 ? F64 : F32;
-    a->left = has_attr("left_window_size") ? int_attr("left_window_size") : -1;
-    a->right = has_attr("right_window_size") ? int_attr("right_window_size") : -1;
-    a->causal = int_attr("is_causal") != 0;
-    require(eq(a->q.size, a->k.size), "queries and keys differ in size");
-    require(eq(a->k.length, a->v.length), "there is not one value for each key");
-    require(and_(eq(a->k.batch, a->q.batch), eq(a->v.batch, a->q.batch)), "queries, keys and values differ in batch");
-    require(eq(a->k.count, a->v.count), "keys and values differ in heads");
-    if (has(a->past_k)) {
-        const struct heads *now[] = {&a->k, &a->v};
-        for (int k = 0; k < 2; k++) {
-            T past = k ? a->past_v : a->past_k;
-            E fits = and_(eq(dim(past, 0), a->q.batch), eq(dim(past, 1), a->k.count));
-            require(and_(fits, eq(dim(past, 3), now[k]->size)), "the cache does not fit the new keys and values");
-        }
-        require(eq(dim(a->past_k, 2), dim(a->past_v, 2)), "the caches of keys and values differ in length");
-    }
-    require(multiple_of(a->q.count, a->k.count), "the heads of queries are no multiple of those of keys");
+/* The same size on both axes: as far as it is known now, else checked in the run. */
+static bool same_size(V a, int i, V b, int k, const char *what) {
+    int64_t n, m;
+    if (known_size(a, i, &n) && known_size(b, k, &m)) return !fail_if(n != m, E_SHAPE, "%s", what);
+    if (region_is_settled(def_node()->in) && a->type.dims[i] == b->type.dims[k]) return true;
+    n_private("Require", (const V[]){N_OP("Equal", n_dim(a, i), n_dim(b, k))}, 1, 0, ATTRS(attr_str("reason", what)));
     return true;
 }
-static E scale_of(const struct attention *a) {
-    if (has_attr("scale") && float_attr("scale") != 0) return num(float_attr("scale"));
+static V joined_dims(const V *parts, int n) { return n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", 0))); }
+/* v of rank 3 or 4 as [batch, heads, length, size]. */
+static V as_heads(V v, int64_t heads) {
+    static const int64_t perm[] = {0, 2, 1, 3};
+    int64_t size;
+    if (v->type.rank == 4) return v;
+    bool known = known_size(v, 2, &size);
+    if (known && fail_if(size % heads, E_SHAPE, "the last axis is no multiple of the number of heads")) return NULL;
+    return n_transpose(N_OP("Reshape", v, N_INTS(0, 0, heads, known ? size / heads : -1)), perm, 4);
+}
+/* The cache with the new elements behind it. */
+static V joined(V past, V fresh) {
+    return past ? n_op("Concat", 0, (const V[]){past, fresh}, 2, ATTRS(attr_int("axis", 2))) : fresh;
+}
+static V scale_of(const struct attention_parts *p, V q, enum dtype t) {
     int64_t d;
-    return const_int(a->q.size, &d) ? num(1 / sqrt((double)d)) : div_(num(1), sqrt_(cast(a->t, val(a->q.size))));
+    if (p->scale != 0) return n_const_f(t, p->scale);
+    if (known_size(q, 3, &d)) return n_const_f(t, 1 / sqrt((double)d));
+    return N_OP("Reciprocal", N_OP("Sqrt", n_cast(N_OP("Squeeze", n_dim(q, 3), N_INTS(0)), t)));
 }
-static X scores_axes(const struct attention *a) {
-    return axes_named(cat(list2(a->q.batch, a->q.count), list2(a->q.length, a->total)), "b h i j");
+/* Several heads of queries share one of keys and values: as far as the types say. */
+static bool is_grouped(V q, V k) {
+    int64_t n, m;
+    if (known_size(q, 1, &n) && known_size(k, 1, &m)) return n != m;
+    return !region_is_settled(def_node()->in) || q->type.dims[1] != k->type.dims[1];
 }
-static void out_scores(const struct attention *a, T s) {
-    if (!wants(3) || !s) return;
-    X o = scores_axes(a);
-    out(3, dtype(a->q.t), o, at(s, o));
+/* [batch, heads of keys, heads of queries for each, length, size] */
+static V in_groups(V q, V k) {
+    const V dims[] = {n_dim(q, 0), n_dim(k, 1), N_OP("Div", n_dim(q, 1), n_dim(k, 1)), n_dim(q, 2), n_dim(q, 3)};
+    return N_OP("Reshape", q, joined_dims(dims, 5));
 }
-static void op_attention(void) {
-    struct attention a;
-    if (!attention_of(&a)) return;
-    T keys = joined("keys", a.past_k, &a.k, 1), values = joined("values", a.past_v, &a.v, 2);
-    int64_t mode = int_attr("qk_matmul_output_mode");
-    double cap = float_attr("softcap");
-    E hidden = neg(greatest(a.t)), seen;
-    X o = scores_axes(&a);
-    E d = raxis(a.q.size, "d"), b = o.v[0], h = o.v[1];
-    T raw = reduce("products", a.t, o, RED_SUM, list1(d),
-                   mul(cast(a.t, at(a.q.t, head_index(&a.q, b, h, o.v[2], d))),
-                       cast(a.t, key_at(&a, keys, &a.k, b, h, o.v[3], d))),
-                   NULL);
-    if (!raw) return;
-    o = scores_axes(&a);
-    E v = mul(at(raw, o), scale_of(&a));
-    if (mode == 0 && cap == 0) out_scores(&a, stage("scaled", a.t, o, v));
-    if (cap > 0) v = mul(tanh_(div_(v, num(cap))), num(cap));
-    if (mode == 1 || (mode == 0 && cap > 0)) out_scores(&a, stage("capped", a.t, o, v));
-    v = visible(&a, o, v, &seen);
-    T scores = stage("scores", a.t, o, masked(&a) ? sel(seen, v, hidden) : v);
-    if (mode == 2) out_scores(&a, scores);
-    /* softmax over j; a row that sees nothing is 0 */
-    X p = axes_named(list3(a.q.batch, a.q.count, a.q.length), "b h i"), e_i = scores_axes(&a);
-    E j = raxis(a.total, "j");
-    T m = reduce("max", a.t, p, RED_MAX, list1(j), at(scores, push(p, j)), NULL);
-    if (!m) return;
-    X row = sub_list(e_i, 0, 3);
-    E top = at(m, row);
-    if (masked(&a)) top = sel(eq(top, hidden), num(0), top);
-    T e = stage("exp", a.t, e_i, exp_term_(sub(at(scores, e_i), top)));
-    p = axes_named(list3(a.q.batch, a.q.count, a.q.length), "b h i");
-    j = raxis(a.total, "j");
-    T s = reduce("sum", a.t, p, RED_SUM, list1(j), at(e, push(p, j)), NULL);
-    if (!s) return;
-    X one = axes(shape(s)), w_i = scores_axes(&a);
-    T per = stage("share", a.t, one, div_(num(1), at(s, one)));
-    E share = mul(at(e, w_i), at(per, sub_list(w_i, 0, 3)));
-    if (masked(&a)) share = sel(eq(at(m, sub_list(w_i, 0, 3)), hidden), num(0), share);
-    T w = stage("weights", a.t, w_i, share); /* not rounded to half: the products are the result's only rounding */
-    if (mode == 3) out_scores(&a, w);
-    X y = axes_named(cat(list2(a.q.batch, a.q.count), list2(a.q.length, a.v.size)), "b h i d");
-    j = raxis(a.total, "j");
-    T mixed = reduce(
-        "mixed", acc(a.q.t), y, RED_SUM, list1(j),
-        mul(cast(acc(a.q.t), at(w, push(sub_list(y, 0, 3), j))), key_at(&a, values, &a.v, y.v[0], y.v[1], j, y.v[3])),
-        NULL);
-    if (!mixed) return;
-    if (rank(a.q.t) == 4) {
-        y = axes(shape(mixed));
-        out(0, dtype(a.q.t), y, at(mixed, y));
-        return;
+/* Scores of queries and keys, [batch, heads, length, keys] or in groups, before any mask. */
+static V products(V q, V k, enum dtype t, bool grouped) {
+    static const int64_t perm[] = {0, 1, 3, 2};
+    V turned = n_transpose(n_cast(k, t), perm, 4);
+    q = n_cast(q, t);
+    return grouped ? N_OP("MatMul", in_groups(q, k), N_OP("Unsqueeze", turned, N_INTS(2))) : N_OP("MatMul", q, turned);
+}
+static V masked_scores(const struct attention_parts *p, V scores) {
+    const V ins[] = {scores, p->mask, p->past_k, p->filled, p->bias};
+    const struct attr how[] = {attr_int("is_causal", p->causal), attr_int("left_window_size", p->left),
+                               attr_int("right_window_size", p->right)};
+    return n_private("MaskedScores", ins, 5, 1, how, 3)->outs.v[0];
+}
+static bool is_masked(const struct attention_parts *p) {
+    return p->mask || p->filled || p->bias || p->causal || p->left >= 0 || p->right >= 0;
+}
+/* [batch, heads, length, size], in groups or not, as the query was. */
+static V as_query(V y, V q, V given, bool grouped) {
+    static const int64_t turned[] = {0, 2, 1, 3}, of_groups[] = {0, 3, 1, 2, 4};
+    int last = grouped ? 4 : 3;
+    if (given->type.rank == 4) {
+        const V dims[] = {n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(y, 4)};
+        return grouped ? N_OP("Reshape", y, joined_dims(dims, 4)) : y;
     }
-    X z = axes_named(list3(a.q.batch, a.q.length, mul(a.q.count, a.v.size)), "b i c");
-    E head = wrap_index(div_(z.v[2], a.v.size), a.q.count), part = wrap_index(mod_(z.v[2], a.v.size), a.v.size);
-    out(0, dtype(a.q.t), z, at(mixed, cat(list2(z.v[0], head), list2(z.v[1], part))));
+    V size = N_OP("Mul", n_dim(q, 1), n_dim(y, last)), dims[] = {n_dim(given, 0), n_dim(given, 1), size};
+    return N_OP("Reshape", n_transpose(y, grouped ? of_groups : turned, last + 1), joined_dims(dims, 3));
+}
+static bool is_sound(const struct attention_parts *p) {
+    const V heads[] = {p->q, p->k, p->v}, added[] = {p->bias, p->mask};
+    for (int k = 0; k < 3; k++) {
+        int r = heads[k]->type.rank;
+        if (fail_if(r != 4 && (r != 3 || (k ? p->kv_heads : p->heads) < 1), E_RANK,
+                    "an operand has rank %d; of rank 3 attribute \"%s\" must say how many heads it holds", r,
+                    k ? "kv_num_heads" : "q_num_heads"))
+            return false;
+    }
+    if (fail_if(!p->past_k != !p->past_v || (p->past_k && (p->past_k->type.rank != 4 || p->past_v->type.rank != 4)),
+                E_ARITY, "past_key and past_value belong together and have rank 4"))
+        return false;
+    for (int k = 0; k < 2; k++)
+        if (added[k] &&
+            fail_if(added[k]->type.rank < 1 || added[k]->type.rank > 4, E_RANK, "the mask has rank %d, not 1 to 4",
+                    added[k]->type.rank))
+            return false;
+    return !fail_if(p->filled && p->filled->type.rank != 1, E_RANK, "nonpad_kv_seqlen is no vector");
+}
+static bool sizes_fit(const struct attention_parts *p, V q, V k, V v) {
+    int64_t n, m;
+    if (!same_size(k, 0, q, 0, "queries, keys and values differ in batch") ||
+        !same_size(v, 0, q, 0, "queries, keys and values differ in batch") ||
+        !same_size(q, 3, k, 3, "queries and keys differ in size") ||
+        !same_size(k, 1, v, 1, "keys and values differ in heads") ||
+        !same_size(k, 2, v, 2, "there is not one value for each key"))
+        return false;
+    for (int c = 0; c < 2 && p->past_k; c++) {
+        const char *what = "the cache does not fit the new keys and values";
+        V past = c ? p->past_v : p->past_k, now = c ? v : k;
+        if (!same_size(past, 0, now, 0, what) || !same_size(past, 1, now, 1, what) || !same_size(past, 3, now, 3, what))
+            return false;
+    }
+    bool known = known_size(q, 1, &n) && known_size(k, 1, &m);
+    return (!p->past_k || same_size(p->past_k, 2, p->past_v, 2, "the caches of keys and values differ in length")) &&
+           !(known && fail_if(m ? n % m : n, E_SHAPE, "the heads of queries are no multiple of those of keys"));
+}
+void attention_expand(const struct attention_parts *p, V out[ATTENTION_RESULTS]) {
+    for (int k = 0; k < ATTENTION_RESULTS; k++) out[k] = NULL;
+    if (!is_sound(p)) return;
+    V q = as_heads(p->q, p->heads), k = as_heads(p->k, p->kv_heads), v = as_heads(p->v, p->kv_heads);
+    if (!q || !k || !v || !sizes_fit(p, q, k, v)) return;
+    enum dtype own = q->type.dtype, t = own == F64 || p->precise ? F64 : F32, sums = own == F64 ? F64 : F32;
+    bool grouped = is_grouped(q, k);
+    k = out[1] = joined(p->past_k, k), v = out[2] = joined(p->past_v, v);
+    V s = N_OP("Mul", products(q, k, t, grouped), scale_of(p, q, t)), told = s;
+    if (p->cap > 0) s = N_OP("Mul", N_OP("Tanh", N_OP("Div", s, n_const_f(t, p->cap))), n_const_f(t, p->cap));
+    if (p->mode == 1 || (p->mode == 0 && p->cap > 0)) told = s;
+    if (is_masked(p)) s = masked_scores(p, s);
+    if (p->mode == 2) told = s;
+    s = is_masked(p) ? n_private("MaskedSoftmax", &s, 1, 1, NULL, 0)->outs.v[0]
+                     : N_WITH("Softmax", ATTRS(attr_int("axis", -1)), s);
+    if (p->mode == 3) told = s;
+    if (p->scores) {
+        const V dims[] = {n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(k, 2)};
+        out[3] = n_cast(grouped ? N_OP("Reshape", told, joined_dims(dims, 4)) : told, own);
+    }
+    v = n_cast(v, sums);
+    V y = N_OP("MatMul", n_cast(s, sums), grouped ? N_OP("Unsqueeze", v, N_INTS(2)) : v);
+    out[0] = n_cast(as_query(y, q, p->q, grouped), own);
+}
+static void exp_attention(void) {
+    struct attention_parts p = {.q = gin(0), .k = gin(1), .v = gin(2), .mask = gin(3), .filled = gin(6), .bias = gin(7)};
+    V out[ATTENTION_RESULTS];
+    p.past_k = gin(4), p.past_v = gin(5);
+    p.heads = int_attr("q_num_heads"), p.kv_heads = int_attr("kv_num_heads");
+    p.causal = int_attr("is_causal") != 0;
+    p.left = has_attr("left_window_size") ? int_attr("left_window_size") : -1;
+    p.right = has_attr("right_window_size") ? int_attr("right_window_size") : -1;
+    p.scale = float_attr("scale"), p.cap = float_attr("softcap");
+    p.mode = int_attr("qk_matmul_output_mode"), p.scores = wants(3);
+    p.precise = type_attr("softmax_precision") == F64;
+    attention_expand(&p, out);
+    for (int k = 0; k < ATTENTION_RESULTS && out[0]; k++)
+        if (wants(k)) gout(k, out[k]);
 }
 
 /* ---- RotaryEmbedding: pairs of the first elements of each head are rotated, the rest stays */
@@ -291,7 +267,7 @@ static const struct op_slot s_tscatter[] = {
     {"past_cache", TS_ANY, 0}, {"update", TS_ANY, 0}, {"write_indices", TSET(I64), OPTIONAL}, {0}};
 static const struct op_attr a_tscatter[] = {A_INT("axis", .i = -2), A_STRING("mode", .s = "linear"), {0}};
 const struct op ops_attention[] = {
-    {"", "Attention", 24, 23, a_attention, s_attention, s_attention_out, .define = op_attention,
+    {"", "Attention", 24, 23, a_attention, s_attention, s_attention_out, .expand = exp_attention,
      .spec = "Attention-24; scores and softmax in f32, or f64 for f64 operands or precision"},
     {"", "RotaryEmbedding", 23, 23, a_rotary, s_rotary, slots_y, .define = op_rotary, .spec = "RotaryEmbedding-23"},
     {"", "TensorScatter", 24, 24, a_tscatter, s_tscatter, slots_y, .define = op_tensorscatter,

@@ -1,6 +1,7 @@
 /* com.microsoft's attentions, as ONNX Runtime's transformer optimiser writes them: expanded to the projections, a mask
  * that is added to the scores, and Attention of ai.onnx. Masks hide by a large negative number, not by -inf: what sees
  * only hidden keys weighs them as ONNX Runtime does. */
+#include "lower/ops/attention.h"
 #include "lower/ops/ms.h"
 #include <float.h>
 #include <string.h>
@@ -274,9 +275,14 @@ static void packed_attention(struct parts *p, V tokens, V offsets, V sums, V bia
     for (int k = 0; k < 3; k++) *all[k] = restored(*all[k], offsets);
     V ends = N_OP("Slice", sums, N_INTS(1), n_dim(sums, 0)), starts = N_OP("Slice", sums, N_INTS(0), N_INTS(-1));
     p->mask = by_lengths(N_OP("Sub", ends, starts), length_of(p->k, 1), p->q->type.dtype, -10000), p->bias = bias;
-    struct node *a = attend(p, 1);
-    if (!def_infer(a->in->graph, a)) return;
-    V y = a->outs.v[0], dims[] = {N_OP("Mul", n_dim(y, 0), n_dim(y, 1)), n_dim(y, 2)};
+    V all_results[ATTENTION_RESULTS];
+    attention_expand(&(struct attention_parts){.q = p->q, .k = p->k, .v = p->v, .mask = p->mask, .bias = p->bias,
+                                               .heads = p->heads, .kv_heads = p->kv_heads, .left = -1, .right = -1,
+                                               .causal = p->causal, .scale = p->scale},
+                     all_results);
+    V y = all_results[0];
+    if (!y) return;
+    V dims[] = {N_OP("Mul", n_dim(y, 0), n_dim(y, 1)), n_dim(y, 2)};
     gout(0, N_OP("Gather", N_OP("Reshape", y, ms_joined(dims, 2, 0)), offsets_of(offsets, tokens)));
 }
 static bool packed_ranks(V offsets, V sums) {

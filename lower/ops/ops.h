@@ -13,6 +13,7 @@ void ops_register_all(void);
     F(activation) \
     F(attention) \
     F(attention_forms) \
+    F(attention_masks) \
     F(control) \
     F(conv) \
     F(elementwise) \
