@@ -43,15 +43,23 @@ static bool same_size(V a, int i, V b, int k, const char *what) {
     n_private("Require", (const V[]){N_OP("Equal", n_dim(a, i), n_dim(b, k))}, 1, 0, ATTRS(attr_str("reason", what)));
     return true;
 }
-static V joined_dims(const V *parts, int n) { return n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", 0))); }
-/* v of rank 3 or 4 as [batch, heads, length, size]. */
+/* v in these dims, which are vectors of one number. */
+static V in_dims(V v, const V *dims, int n) {
+    V all = n_op("Concat", 0, dims, n, ATTRS(attr_int("axis", 0)));
+    return N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), v, all);
+}
+#define IN_DIMS(v, ...) in_dims(v, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)))
+static V size_of_head(V v, int64_t heads) { return N_OP("Div", n_dim(v, 2), N_INTS(heads)); }
+/* v of rank 3 or 4 as [batch, heads, length, size]; NULL after a diagnostic. */
 static V as_heads(V v, int64_t heads) {
     static const int64_t perm[] = {0, 2, 1, 3};
     int64_t size;
     if (v->type.rank == 4) return v;
-    bool known = known_size(v, 2, &size);
-    if (known && fail_if(size % heads, E_SHAPE, "the last axis is no multiple of the number of heads")) return NULL;
-    return n_transpose(N_OP("Reshape", v, N_INTS(0, 0, heads, known ? size / heads : -1)), perm, 4);
+    if (known_size(v, 2, &size) &&
+        fail_if(size % heads, E_SHAPE, "the last axis is no multiple of the number of heads"))
+        return NULL;
+    V split = IN_DIMS(v, n_dim(v, 0), n_dim(v, 1), N_INTS(heads), size_of_head(v, heads));
+    return split->type.rank == 4 ? n_transpose(split, perm, 4) : NULL;
 }
 /* The cache with the new elements behind it. */
 static V joined(V past, V fresh) {
@@ -69,17 +77,30 @@ static bool is_grouped(V q, V k) {
     if (known_size(q, 1, &n) && known_size(k, 1, &m)) return n != m;
     return !region_is_settled(def_node()->in) || q->type.dims[1] != k->type.dims[1];
 }
-/* [batch, heads of keys, heads of queries for each, length, size] */
-static V in_groups(V q, V k) {
-    const V dims[] = {n_dim(q, 0), n_dim(k, 1), N_OP("Div", n_dim(q, 1), n_dim(k, 1)), n_dim(q, 2), n_dim(q, 3)};
-    return N_OP("Reshape", q, joined_dims(dims, 5));
+/* [batch, groups, heads of a group, length, size] of what is [batch, heads, length, size] and was given as such, or of
+ * rank 3: then the heads are split where they are, so that products can read it as it lies. */
+static V in_groups(V v, V given, V groups, V each, int64_t heads) {
+    static const int64_t perm[] = {0, 2, 3, 1, 4};
+    if (v->type.rank != 4) return v;
+    if (given->type.rank == 4) return IN_DIMS(v, n_dim(v, 0), groups, each, n_dim(v, 2), n_dim(v, 3));
+    V split = IN_DIMS(given, n_dim(given, 0), n_dim(given, 1), groups, each, size_of_head(given, heads));
+    return n_transpose(split, perm, 5);
 }
 /* Scores of queries and keys, [batch, heads, length, keys] or in groups, before any mask. */
-static V products(V q, V k, enum dtype t, bool grouped) {
+static V products(const struct attention_parts *p, V q, V k, enum dtype t, bool grouped) {
     static const int64_t perm[] = {0, 1, 3, 2};
     V turned = n_transpose(n_cast(k, t), perm, 4);
-    q = n_cast(q, t);
-    return grouped ? N_OP("MatMul", in_groups(q, k), N_OP("Unsqueeze", turned, N_INTS(2))) : N_OP("MatMul", q, turned);
+    if (!grouped) return N_OP("MatMul", n_cast(q, t), turned);
+    V each = N_OP("Div", n_dim(q, 1), N_OP("Max", n_dim(k, 1), N_INTS(1)));
+    q = in_groups(q, p->q, n_dim(k, 1), each, p->heads);
+    return N_OP("MatMul", n_cast(q, t), N_OP("Unsqueeze", turned, N_INTS(2)));
+}
+/* Of values as they are now, with the cache or without. */
+static V mixed(const struct attention_parts *p, V shares, V v, bool grouped) {
+    if (!grouped) return N_OP("MatMul", shares, n_cast(v, shares->type.dtype));
+    V given = p->past_v ? v : p->v, groups = n_dim(v, 1);
+    v = in_groups(v, given, groups, N_INTS(1), p->kv_heads);
+    return N_OP("MatMul", shares, n_cast(v, shares->type.dtype));
 }
 static V masked_scores(const struct attention_parts *p, V scores) {
     const V ins[] = {scores, p->mask, p->past_k, p->filled, p->bias};
@@ -94,12 +115,10 @@ static bool is_masked(const struct attention_parts *p) {
 static V as_query(V y, V q, V given, bool grouped) {
     static const int64_t turned[] = {0, 2, 1, 3}, of_groups[] = {0, 3, 1, 2, 4};
     int last = grouped ? 4 : 3;
-    if (given->type.rank == 4) {
-        const V dims[] = {n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(y, 4)};
-        return grouped ? N_OP("Reshape", y, joined_dims(dims, 4)) : y;
-    }
-    V size = N_OP("Mul", n_dim(q, 1), n_dim(y, last)), dims[] = {n_dim(given, 0), n_dim(given, 1), size};
-    return N_OP("Reshape", n_transpose(y, grouped ? of_groups : turned, last + 1), joined_dims(dims, 3));
+    if (given->type.rank == 4)
+        return grouped ? IN_DIMS(y, n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(y, last)) : y;
+    V size = N_OP("Mul", n_dim(q, 1), n_dim(y, last));
+    return IN_DIMS(n_transpose(y, grouped ? of_groups : turned, last + 1), n_dim(given, 0), n_dim(given, 1), size);
 }
 static bool is_sound(const struct attention_parts *p) {
     const V heads[] = {p->q, p->k, p->v}, added[] = {p->bias, p->mask};
@@ -146,7 +165,11 @@ void attention_expand(const struct attention_parts *p, V out[ATTENTION_RESULTS])
     enum dtype own = q->type.dtype, t = own == F64 || p->precise ? F64 : F32, sums = own == F64 ? F64 : F32;
     bool grouped = is_grouped(q, k);
     k = out[1] = joined(p->past_k, k), v = out[2] = joined(p->past_v, v);
-    V s = N_OP("Mul", products(q, k, t, grouped), scale_of(p, q, t)), told = s;
+    if (k->type.rank != 4 || v->type.rank != 4) return;
+    V s = products(p, q, k, t, grouped);
+    if (s->type.rank < 4) return;
+    s = N_OP("Mul", s, scale_of(p, q, t));
+    V told = s;
     if (p->cap > 0) s = N_OP("Mul", N_OP("Tanh", N_OP("Div", s, n_const_f(t, p->cap))), n_const_f(t, p->cap));
     if (p->mode == 1 || (p->mode == 0 && p->cap > 0)) told = s;
     if (is_masked(p)) s = masked_scores(p, s);
@@ -154,13 +177,10 @@ void attention_expand(const struct attention_parts *p, V out[ATTENTION_RESULTS])
     s = is_masked(p) ? n_private("MaskedSoftmax", &s, 1, 1, NULL, 0)->outs.v[0]
                      : N_WITH("Softmax", ATTRS(attr_int("axis", -1)), s);
     if (p->mode == 3) told = s;
-    if (p->scores) {
-        const V dims[] = {n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(k, 2)};
-        out[3] = n_cast(grouped ? N_OP("Reshape", told, joined_dims(dims, 4)) : told, own);
-    }
-    v = n_cast(v, sums);
-    V y = N_OP("MatMul", n_cast(s, sums), grouped ? N_OP("Unsqueeze", v, N_INTS(2)) : v);
-    out[0] = n_cast(as_query(y, q, p->q, grouped), own);
+    if (p->scores && grouped) told = IN_DIMS(told, n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(k, 2));
+    if (p->scores) out[3] = n_cast(told, own);
+    V y = mixed(p, n_cast(s, sums), v, grouped);
+    if (y->type.rank >= 4) out[0] = n_cast(as_query(y, q, p->q, grouped), own);
 }
 static void exp_attention(void) {
     struct attention_parts p = {.q = gin(0), .k = gin(1), .v = gin(2), .mask = gin(3), .filled = gin(6), .bias = gin(7)};

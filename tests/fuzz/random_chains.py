@@ -16,6 +16,7 @@ class Chains(Products):
 
     def __init__(self, seed):
         super().__init__(seed)
+        self.opset = self.r.choice([self.opset, 23, 24])
         if not self.quantised and not self.precision and self.r.random() < 0.3:
             self.precision = "bf16"
             self.options = [*self.options, "--precision=bf16"]
@@ -109,6 +110,37 @@ class Chains(Products):
             y = y if self.quantised else self.linear(y, self.r.choice([3, 8, 17]))      # no quantiser may round what is not exact
         self.after_rows(y)
 
+    def operator(self):
+        """The same as one operator, with heads as an axis or side by side, a cache, and fewer heads of keys."""
+        if self.opset < 23 or self.quantised or self.zero:
+            raise Impossible
+        b, m, n, d = self.batches(), self.length(), self.length(), self.r.choice([4, 8, 16, 24])
+        few, times = self.r.choice([1, 2, 3]), self.r.choice([1, 1, 2, 3])
+        how, past = {}, 0
+        if self.r.random() < 0.5:
+            how = {"q_num_heads": few * times, "kv_num_heads": few}
+            q, *kv = [self.linear(self.rows([b, rows, 8]), h * d) for rows, h in ((m, few * times), (n, few), (n, few))]
+        else:
+            q = self.heads(self.rows([b, m, 8]), few * times, d, [0, 2, 1, 3])
+            kv = [self.heads(self.rows([b, n, 8]), few, d, [0, 2, 1, 3]) for _ in range(2)]
+        caches = []
+        if self.r.random() < 0.3:
+            past = self.length()
+            caches = [self.given(self.floats([b, few, past, d])) for _ in range(2)]
+        mask = ""
+        if self.r.random() < 0.5:
+            shape = self.r.choice([[m, n + past], [b, 1, 1, n + past], [1, few * times, m, n + past], [b, 1, m, n + past]])
+            mask = self.given(self.n.random(shape) < 0.8) if self.r.random() < 0.4 else self.given(self.floats(shape))
+            self.still.add(mask)
+        if m > 1 and self.r.random() < 0.4:     # ONNX Runtime lets a single query see all keys
+            how["is_causal"] = 1
+        if self.r.random() < 0.2:
+            how["softcap"] = 2.0
+        if self.r.random() < 0.3:
+            how["scale"] = 0.3
+        ys = self.add("Attention", [q, *kv, mask, *caches], 3 if caches else 1, **how)
+        self.add("Relu", [ys[0] if caches else ys])
+
     def after_rows(self, y):
         what, shape = self.r.random(), self.of(y)
         if what < 0.25:
@@ -141,7 +173,7 @@ class Chains(Products):
         self.after_rows(x)
 
     def make(self):
-        parts = [self.attention] * 4 + [self.layers] * 2 + [self.convolution]
+        parts = [self.attention] * 4 + [self.operator] * 3 + [self.layers] * 2 + [self.convolution]
         want, done = self.r.choice([1, 1, 1, 2]), 0
         for _ in range(20):
             if done >= want:
