@@ -417,6 +417,23 @@ static struct piece print_text(struct fe *f, expr e) {
     f->u->text = true;
     return piece_of(format(f->c, "nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
 }
+/* Places of lanes against those of others: lanes times a step is a vector of constants, and all else the same for all. */
+static struct piece compare_places(struct fe *f, expr e, int lanes) {
+    expr rest;
+    int64_t step, lo, hi;
+    if (!x_linear_in(f->c, x_sub(f->c, e->arg[0], e->arg[1]), f->lane, &step, &rest)) return c_lane_by_lane(f, e);
+    expr other = x_muli(f->c, rest, -1);
+    x_bounds(f->c, other, &lo, &hi);
+    if (lo < INT32_MIN || hi > INT32_MAX || step < INT16_MIN || step > INT16_MAX) return c_lane_by_lane(f, e);
+    struct text steps = {0};
+    for (int i = 0; i < lanes; i++) text_printf(&steps, "%s%lld", i ? ", " : "", (long long)(i * step));
+    struct piece v = c_applied(f, c_splat(f->o, I32, lanes), c_converted(f, "int32_t", c_index(f, other)));
+    v = piece_of(format(f->c, "%s((%s){%s}, %s)", c_op(f->o, (enum xop)e->op, I32, lanes),
+                        c_vector_type(f->o, I32, lanes), steps.s, v.s),
+                 P_ATOM);
+    text_free(&steps);
+    return v;
+}
 static struct piece print_value(struct fe *f, expr e) {
     int lanes = on_lane(f, e) ? f->width : 1;
     if (e->type == IDX && e->op != X_SELECT) return c_print_index(f, e);
@@ -464,7 +481,8 @@ static struct piece print_value(struct fe *f, expr e) {
     switch (xop_class((enum xop)e->op)) {
     case XC_BINARY: return binary(f, e, lanes);
     case XC_COMPARE:
-        if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return c_lane_by_lane(f, e);
+        if (lanes > 1 && e->arg[0]->type == STR) return c_lane_by_lane(f, e);
+        if (lanes > 1 && e->arg[0]->type == IDX) return compare_places(f, e, lanes);
         if (e->arg[0]->type == STR) return compare_strings(f, e);
         return binary(f, e, lanes);
     case XC_UNARY: break;
