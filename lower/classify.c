@@ -54,9 +54,20 @@ static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
     return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }
 
+/* One factor has every axis of the other, and both read those as they are: each of a batch has a single row. Not so
+ * groups of channels. */
+static bool has_single_rows(const struct problem *p) {
+    const struct stmt *s = p->stages.v[0];
+    uint64_t both = p->a.wide & p->b.wide;
+    if (p->slides || (both != p->a.wide && both != p->b.wide)) return false;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (both >> k & 1 && (dim_of(p->a.read, s->u.stage.axes[k]) < 0 || dim_of(p->b.read, s->u.stage.axes[k]) < 0))
+            return false;
+    return true;
+}
 /* What grouping and layouts can make of a stage. Places that data give, and factors that are changed before they are
- * multiplied by more than a zero point, are for no group yet; nor are products in which one factor has every axis of
- * the other (groups of channels, one row for each batch), which are taken for what their indices look like. */
+ * multiplied by more than a zero point, are for no group yet; nor are products of groups of channels, which are taken
+ * for what their indices look like. */
 static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     const struct stmt *s = p->stages.v[0];
     if (p->indirect || p->guarded) return CLASS_OPAQUE;
@@ -64,7 +75,8 @@ static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     case PROBLEM_MOVE: return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
     case PROBLEM_MAP: return CLASS_MAP;
     case PROBLEM_CONTRACTION:
-        if (p->apart && operand_shift(c, p, &p->a) && operand_shift(c, p, &p->b)) return CLASS_CONTRACT;
+        if ((p->apart || has_single_rows(p)) && operand_shift(c, p, &p->a) && operand_shift(c, p, &p->b))
+            return CLASS_CONTRACT;
         return p->slides ? CLASS_WINDOW : CLASS_ROW;
     case PROBLEM_WINDOW: return CLASS_WINDOW;
     case PROBLEM_ROWS: return CLASS_ROW;

@@ -4,6 +4,7 @@
  * it, and groups run in the order of their last nodes. */
 #include "lower/group.h"
 #include "ir/graph/op.h"
+#include "lower/problem/problem.h"
 #include "lower/problem/row_space.h"
 #include <string.h>
 
@@ -40,17 +41,33 @@ static struct group *new_group(struct grouping *q, struct node *n) {
 }
 
 /* ---- views that are read through */
-/* A contraction reads a permuted constant, which is packed anyway, or one whose cells still lie along the last axis. */
+/* Of a product whose factor v is turned for few rows: sums across lanes take less than turning all of it (a step of
+ * decoding reads all keys once; lower/algorithm/turned.c). */
+static bool has_few_rows(struct grouping *q, struct node *product, struct value *v) {
+    struct block stages = classify_node(q->probes, product)->stmts;
+    struct problem p;
+    int lanes = q->m && !q->m->gpu ? machine_lanes(q->m, F32) : 1;
+    if (lanes < 2 || !stages_problem(q->c, &stages, NULL, &p) || !p.product) return false;
+    const struct buf *b = probed_operand(q->probes, v);
+    const struct operand *o = p.a.read->u.buf == b ? &p.a : &p.b;
+    double rows = 1, depth = typical_cells(q->c, p.sum->u.stage.red, p.sum->u.stage.nred, OPEN_SIZE);
+    for (int k = 0; k < p.sum->u.stage.naxes; k++)
+        if (!(o->axes >> k & 1)) rows *= typical_axis(q->c, p.sum, k);
+    return o->read->u.buf == b && p.a.read->u.buf != p.b.read->u.buf && rows * lanes < depth;
+}
+/* A contraction reads a permuted constant, which is packed anyway, or one whose cells still lie along the last axis, or
+ * one that it reads for a few rows. */
 static bool read_through(struct grouping *q, struct node *n) {
     int k;
     bool inner;
     if (info_of(q, n)->alone || n->outs.n != 1 || !n->outs.v[0]->uses.n || !node_permutes(q->probes, n, &k, &inner))
         return false;
-    if (!inner && !n->ins.v[k]->init) return false;
+    bool direct = inner || n->ins.v[k]->init;
     for (int j = 0; j < n->outs.v[0]->uses.n; j++) {
         const struct use *u = &n->outs.v[0]->uses.v[j];
         struct info *reader = u->region ? NULL : info_of(q, u->node);
         if (!reader || reader->alone || reader->cls->cls != CLASS_CONTRACT) return false;
+        if (!direct && !has_few_rows(q, u->node, n->outs.v[0])) return false;
     }
     return decide(q->c, "%.*s is read through", OWN_ORIGIN(n));
 }

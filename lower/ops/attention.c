@@ -88,12 +88,12 @@ static V in_groups(V v, V given, V groups, V each, int64_t heads) {
 }
 /* Scores of queries and keys, [batch, heads, length, keys] or in groups, before any mask. */
 static V products(const struct attention_parts *p, V q, V k, enum dtype t, bool grouped) {
-    static const int64_t perm[] = {0, 1, 3, 2};
-    V turned = n_transpose(n_cast(k, t), perm, 4);
-    if (!grouped) return N_OP("MatMul", n_cast(q, t), turned);
+    static const int64_t perm[] = {0, 1, 3, 2}, of_groups[] = {0, 1, 2, 4, 3};
+    if (!grouped) return N_OP("MatMul", n_cast(q, t), n_transpose(n_cast(k, t), perm, 4));
+    V turned = n_transpose(N_OP("Unsqueeze", n_cast(k, t), N_INTS(2)), of_groups, 5);
     V each = N_OP("Div", n_dim(q, 1), N_OP("Max", n_dim(k, 1), N_INTS(1)));
     q = in_groups(q, p->q, n_dim(k, 1), each, p->heads);
-    return N_OP("MatMul", n_cast(q, t), N_OP("Unsqueeze", turned, N_INTS(2)));
+    return N_OP("MatMul", n_cast(q, t), turned);
 }
 /* Of values as they are now, with the cache or without. */
 static V mixed(const struct attention_parts *p, V shares, V v, bool grouped) {
