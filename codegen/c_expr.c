@@ -417,7 +417,8 @@ static struct piece print_text(struct fe *f, expr e) {
     f->u->text = true;
     return piece_of(format(f->c, "nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
 }
-/* Places of lanes against those of others: lanes times a step is a vector of constants, and all else the same for all. */
+/* Places of lanes against those of others: lanes times a step is a vector of constants, and all else the same for all.
+ */
 static struct piece compare_places(struct fe *f, expr e, int lanes) {
     expr rest;
     int64_t step, lo, hi;

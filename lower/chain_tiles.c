@@ -108,7 +108,8 @@ static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, 
 static bool result_may_be_viewed(struct tiling *t) {
     int axis[32];
     axes_of_result(t, axis);
-    return may_be_viewed(t->l, t->result) && buf_is_plain(t->result) && lies_inside(t, t->result, axis, t->result->nlogical);
+    return may_be_viewed(t->l, t->result) && buf_is_plain(t->result) &&
+           lies_inside(t, t->result, axis, t->result->nlogical);
 }
 /* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
 static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {

@@ -217,21 +217,25 @@ static bool no_var(void *env, expr e) {
     (void)env;
     return e->op != X_VAR && e->op != X_LOAD && e->op != X_POISON;
 }
-bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner) {
+bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner, bool *part) {
     const struct node_class *r = classify_node(q, n);
     if (r->cls != CLASS_VIEW || n->outs.n != 1 || r->stages.n != 1 || r->checks) return false;
     const struct stmt *s = r->stages.v[0];
     expr v = s->u.stage.value;
     uint64_t seen = 0;
-    if (v->n != s->u.stage.naxes || v->n < 2 || v->u.buf->type != s->u.stage.buf->type) return false;
+    if (v->op != X_LOAD || v->n < 2 || v->has_fill || v->u.buf->type != s->u.stage.buf->type) return false;
+    *part = v->n != s->u.stage.naxes;
     for (int k = 0; k < v->n; k++) {
         int axis = 0;
-        while (axis < v->n && !(v->arg[k]->op == X_VAR && v->arg[k]->u.var == s->u.stage.axes[axis])) axis++;
-        /* A part of an axis is no axis: what lies outside of it may lie inside of the operand. */
-        if (axis == v->n || (seen >> axis & 1) || s->u.stage.axes[axis]->extent != v->u.buf->dims[k]) return false;
+        while (axis < s->u.stage.naxes && !(v->arg[k]->op == X_VAR && v->arg[k]->u.var == s->u.stage.axes[axis]))
+            axis++;
+        if (axis == s->u.stage.naxes || (seen >> axis & 1)) return false;
         seen |= UINT64_C(1) << axis;
-        *inner = axis == v->n - 1;
+        *part |= s->u.stage.axes[axis]->extent != v->u.buf->dims[k];
+        *inner = axis == s->u.stage.naxes - 1;
     }
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (!(seen >> k & 1) && !x_is(s->u.stage.axes[k]->extent, 1)) return false;
     for (*operand = 0; *operand < n->ins.n; ++*operand)
         if (buf_of_value(q, n->ins.v[*operand]) == v->u.buf) return true;
     return false;

@@ -55,12 +55,22 @@ static bool has_few_rows(struct grouping *q, struct node *product, struct value 
         if (!(o->axes >> k & 1)) rows *= typical_axis(q->c, p.sum, k);
     return o->read->u.buf == b && p.a.read->u.buf != p.b.read->u.buf && rows * lanes < depth;
 }
+/* Without a fill value for what lies outside of v. */
+static bool fills(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env && e->has_fill); }
+static bool reads_inside(struct grouping *q, struct node *n, struct value *v) {
+    const struct node_class *k = classify_node(q->probes, n);
+    bool inside = true;
+    for (int i = 0; i < k->stages.n; i++)
+        inside &= x_visit(k->stages.v[i]->u.stage.value, fills, probed_operand(q->probes, v));
+    return inside;
+}
 /* A contraction reads a permuted constant, which is packed anyway, or one whose cells still lie along the last axis, or
  * one that it reads for a few rows. */
 static bool read_through(struct grouping *q, struct node *n) {
     int k;
-    bool inner;
-    if (info_of(q, n)->alone || n->outs.n != 1 || !n->outs.v[0]->uses.n || !node_permutes(q->probes, n, &k, &inner))
+    bool inner, part;
+    if (info_of(q, n)->alone || n->outs.n != 1 || !n->outs.v[0]->uses.n ||
+        !node_permutes(q->probes, n, &k, &inner, &part))
         return false;
     bool direct = inner || n->ins.v[k]->init;
     for (int j = 0; j < n->outs.v[0]->uses.n; j++) {
@@ -68,6 +78,7 @@ static bool read_through(struct grouping *q, struct node *n) {
         struct info *reader = u->region ? NULL : info_of(q, u->node);
         if (!reader || reader->alone || reader->cls->cls != CLASS_CONTRACT) return false;
         if (!direct && !has_few_rows(q, u->node, n->outs.v[0])) return false;
+        if (part && !reads_inside(q, u->node, n->outs.v[0])) return false;
     }
     return decide(q->c, "%.*s is read through", OWN_ORIGIN(n));
 }

@@ -38,8 +38,10 @@ bool use_reads(struct probes *q, const struct use *u);
 /* The border that n's reads of operand k would like along each axis: cells outside of the tensor, for which all reads
  * have one fill value: 0, or the zero point of integers. false: none, or not bounded by constants. */
 bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], double *fill);
-/* n renames the axes of an operand, and nothing else (a transpose): which one? *inner: the last axis stays the last. */
-bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner);
+/* n renames the axes of an operand, and nothing else (a transpose): which one? *inner: the last axis stays the last.
+ * *part: it has the first cells of an axis alone, or axes of one besides. What lies outside of a part may lie inside of
+ * the operand. */
+bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner, bool *part);
 /* Does n compute each cell of its result from the cells at the same place, as operands broadcast, and from nothing
  * else? Then the order of the axes does not matter. */
 bool node_is_cellwise(struct probes *q, struct node *n);

@@ -10,7 +10,7 @@ struct value_layout {
     int block;              /* axis 1 in blocks of this many; 0: plain */
     int64_t lo[32], hi[32]; /* border per axis */
     double fill;            /* what the border holds: 0, or what the windows that read it want: a zero point, -inf */
-    struct panels panels; /* instead of blocks and a border: for the product that reads it */
+    struct panels panels;   /* instead of blocks and a border: for the product that reads it */
     bool halo, plain;       /* plain: a kernel text reads it, so neither blocks nor a border */
     const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]", "[0 2/16 1/2 2%16 1%2]" */
 };

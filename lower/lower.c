@@ -239,8 +239,8 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
  * view is a kernel after all. */
 static bool stays_kernel(struct lowering *l, struct node *n) {
     int k;
-    bool inner;
-    struct value_layout *lay = node_permutes(l->probes, n, &k, &inner) ? layout_of_value(l, n->ins.v[k]) : NULL;
+    bool inner, part;
+    struct value_layout *lay = node_permutes(l->probes, n, &k, &inner, &part) ? layout_of_value(l, n->ins.v[k]) : NULL;
     return (lay && lay->spec) || l->o->target->machine->gpu;
 }
 /* A view that is a kernel after all, before what is made of the group that reads it. */

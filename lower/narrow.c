@@ -16,8 +16,8 @@
 /* A node that sums products of f32. */
 struct product {
     struct value *factors[2];
-    double reads; /* of each factor, in all */
-    bool fits;    /* an instruction multiplies them */
+    double reads;                /* of each factor, in all */
+    bool fits;                   /* an instruction multiplies them */
     struct packed_factor packed; /* value NULL: none is, in the run */
 };
 /* The type that v may have; NONE: it is no such value. */

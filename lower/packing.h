@@ -1,6 +1,6 @@
-/* Factors that the run computes, packed for an instruction that multiplies several steps of a sum at a time: of products
- * whose factors are both no constants (scores and values of attention). The product reads a packed copy, which is made
- * once, before the loops of its tiles. Part of lowering. */
+/* Factors that the run computes, packed for an instruction that multiplies several steps of a sum at a time: of
+ * products whose factors are both no constants (scores and values of attention). The product reads a packed copy, which
+ * is made once, before the loops of its tiles. Part of lowering. */
 #ifndef NN_LOWER_PACKING_H
 #define NN_LOWER_PACKING_H
 #include "lower/group.h"

@@ -95,7 +95,11 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                                                  NO_MORE},
                                 avx512vnni_dots[] = {VNNI(2), NO_MORE},
                                 /* as often as multiply-adds of f32, on Zen 4 and 5 */
-    avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1}, {&micro_vdpbf16ps_x8, 6, 1}, {&micro_vdpbf16ps_x4, 6, 1}, VNNI(1), NO_MORE},
+    avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1},
+                         {&micro_vdpbf16ps_x8, 6, 1},
+                         {&micro_vdpbf16ps_x4, 6, 1},
+                         VNNI(1),
+                         NO_MORE},
                                 /* a tile in 16 cycles, so a row of it in one */
     amx_dots[] = {TILES(tile_dpbusd, 64, 32),
                   TILES(tile_dpbssd, 64, 32),

@@ -12,8 +12,7 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
 }
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
-        if (s->micro->a == t && s->micro->sum == sum)
-            return s->starts * s->micro->m0 * s->micro->n0 * s->micro->k0;
+        if (s->micro->a == t && s->micro->sum == sum) return s->starts * s->micro->m0 * s->micro->n0 * s->micro->k0;
     const struct operation *op = machine_multiply_add(m, sum);
     return op ? op->starts * machine_lanes(m, sum) : 0;
 }

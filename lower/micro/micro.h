@@ -22,8 +22,8 @@ struct micro {
     const char *instr; /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
 };
 /* How a factor lies that the run computes, for those who multiply it as b: its dim `along` in panels of so many lanes,
- * and in each lane `group` cells of its dim `summed` side by side. lanes 0: it is not packed; 1: there is one panel, for
- * any number of lanes. */
+ * and in each lane `group` cells of its dim `summed` side by side. lanes 0: it is not packed; 1: there is one panel,
+ * for any number of lanes. */
 struct panels {
     int lanes, group, along, summed;
 };

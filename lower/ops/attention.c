@@ -1,5 +1,5 @@
-/* Attention over keys and values, with masks, a cache and grouped heads, as the nodes that a model without it would have,
- * so that all that is done for products serves it; RotaryEmbedding; TensorScatter, which writes a cache. */
+/* Attention over keys and values, with masks, a cache and grouped heads, as the nodes that a model without it would
+ * have, so that all that is done for products serves it; RotaryEmbedding; TensorScatter, which writes a cache. */
 #include "lower/ops/attention.h"
 #include <math.h>
 #include <string.h>
@@ -86,21 +86,38 @@ static V in_groups(V v, V given, V groups, V each, int64_t heads) {
     V split = IN_DIMS(given, n_dim(given, 0), n_dim(given, 1), groups, each, size_of_head(given, heads));
     return n_transpose(split, perm, 5);
 }
+/* The mask may have fewer numbers than there are keys: those behind it are hidden, and nothing is computed of them. */
+static bool ends_early(const struct attention_parts *p, V k) {
+    int64_t n, m;
+    if (!p->mask || p->scores) return false;
+    int last = p->mask->type.rank - 1;
+    if (known_size(p->mask, last, &m) && known_size(k, 2, &n)) return m < n;
+    return p->mask->type.dims[last] != k->type.dims[2];
+}
+static V used_part(const struct attention_parts *p, V v, bool turned, bool grouped) {
+    const V ins[] = {v, p->mask};
+    return n_private("UsedKeys", ins, 2, 1, ATTRS(attr_int("turned", turned), attr_int("grouped", grouped)))->outs.v[0];
+}
+/* Keys or values, those of the cache among them or as they were given, with an axis for the heads that share them. */
+static V shared(const struct attention_parts *p, V v, V past, V given) {
+    return in_groups(v, past ? v : given, n_dim(v, 1), N_INTS(1), p->kv_heads);
+}
 /* Scores of queries and keys, [batch, heads, length, keys] or in groups, before any mask. */
 static V products(const struct attention_parts *p, V q, V k, enum dtype t, bool grouped) {
     static const int64_t perm[] = {0, 1, 3, 2}, of_groups[] = {0, 1, 2, 4, 3};
-    if (!grouped) return N_OP("MatMul", n_cast(q, t), n_transpose(n_cast(k, t), perm, 4));
-    V turned = n_transpose(N_OP("Unsqueeze", n_cast(k, t), N_INTS(2)), of_groups, 5);
+    V turned = ends_early(p, k) ? used_part(p, n_cast(k, t), true, grouped)
+               : grouped        ? n_transpose(n_cast(shared(p, k, p->past_k, p->k), t), of_groups, 5)
+                                : n_transpose(n_cast(k, t), perm, 4);
     V each = N_OP("Div", n_dim(q, 1), N_OP("Max", n_dim(k, 1), N_INTS(1)));
-    q = in_groups(q, p->q, n_dim(k, 1), each, p->heads);
+    if (grouped) q = in_groups(q, p->q, n_dim(k, 1), each, p->heads);
     return N_OP("MatMul", n_cast(q, t), turned);
 }
-/* Of values as they are now, with the cache or without. */
 static V mixed(const struct attention_parts *p, V shares, V v, bool grouped) {
-    if (!grouped) return N_OP("MatMul", shares, n_cast(v, shares->type.dtype));
-    V given = p->past_v ? v : p->v, groups = n_dim(v, 1);
-    v = in_groups(v, given, groups, N_INTS(1), p->kv_heads);
-    return N_OP("MatMul", shares, n_cast(v, shares->type.dtype));
+    enum dtype t = shares->type.dtype;
+    v = ends_early(p, v) ? used_part(p, n_cast(v, t), false, grouped)
+        : grouped        ? n_cast(shared(p, v, p->past_v, p->v), t)
+                         : n_cast(v, t);
+    return N_OP("MatMul", shares, v);
 }
 static V masked_scores(const struct attention_parts *p, V scores) {
     const V ins[] = {scores, p->mask, p->past_k, p->filled, p->bias};
@@ -115,8 +132,7 @@ static bool is_masked(const struct attention_parts *p) {
 static V as_query(V y, V q, V given, bool grouped) {
     static const int64_t turned[] = {0, 2, 1, 3}, of_groups[] = {0, 3, 1, 2, 4};
     int last = grouped ? 4 : 3;
-    if (given->type.rank == 4)
-        return grouped ? IN_DIMS(y, n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(y, last)) : y;
+    if (given->type.rank == 4) return grouped ? IN_DIMS(y, n_dim(q, 0), n_dim(q, 1), n_dim(q, 2), n_dim(y, last)) : y;
     V size = N_OP("Mul", n_dim(q, 1), n_dim(y, last));
     return IN_DIMS(n_transpose(y, grouped ? of_groups : turned, last + 1), n_dim(given, 0), n_dim(given, 1), size);
 }
@@ -133,9 +149,8 @@ static bool is_sound(const struct attention_parts *p) {
                 E_ARITY, "past_key and past_value belong together and have rank 4"))
         return false;
     for (int k = 0; k < 2; k++)
-        if (added[k] &&
-            fail_if(added[k]->type.rank < 1 || added[k]->type.rank > 4, E_RANK, "the mask has rank %d, not 1 to 4",
-                    added[k]->type.rank))
+        if (added[k] && fail_if(added[k]->type.rank < 1 || added[k]->type.rank > 4, E_RANK,
+                                "the mask has rank %d, not 1 to 4", added[k]->type.rank))
             return false;
     return !fail_if(p->filled && p->filled->type.rank != 1, E_RANK, "nonpad_kv_seqlen is no vector");
 }
@@ -183,7 +198,8 @@ void attention_expand(const struct attention_parts *p, V out[ATTENTION_RESULTS])
     if (y->type.rank >= 4) out[0] = n_cast(as_query(y, q, p->q, grouped), own);
 }
 static void exp_attention(void) {
-    struct attention_parts p = {.q = gin(0), .k = gin(1), .v = gin(2), .mask = gin(3), .filled = gin(6), .bias = gin(7)};
+    struct attention_parts p = {
+        .q = gin(0), .k = gin(1), .v = gin(2), .mask = gin(3), .filled = gin(6), .bias = gin(7)};
     V out[ATTENTION_RESULTS];
     p.past_k = gin(4), p.past_v = gin(5);
     p.heads = int_attr("q_num_heads"), p.kv_heads = int_attr("kv_num_heads");

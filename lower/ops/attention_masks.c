@@ -1,5 +1,6 @@
-/* What lies between the two products of an attention that does not see all keys: scores of which some are hidden, and
- * their softmax, in which a row that sees nothing is 0. Private operators, in expansions of Attention. */
+/* What an attention has besides products that does not see all keys: scores of which some are hidden, their softmax, in
+ * which a row that sees nothing is 0, and the keys that a mask speaks of. Private operators, in expansions of
+ * Attention. */
 #include "lower/ops/ops.h"
 
 /* ---- MaskedScores: of [batch, heads, queries, keys], or [batch, heads of keys, queries for each, queries, keys] */
@@ -77,6 +78,18 @@ static void op_masked_softmax(void) {
     out(0, dtype(x), i, sel(eq(at(m, row), hidden(x)), num(0), mul(at(e, i), at(per, row))));
 }
 
+/* ---- UsedKeys: of keys, or values, those that a mask has a number for: the first; turned: their elements outside;
+ * grouped: with an axis of one for the heads of queries that share them */
+static void op_used_keys(void) {
+    T x = in(0);
+    bool turned = int_attr("turned"), grouped = int_attr("grouped");
+    E used = min_(dim(x, 2), dim(in(1), rank(in(1)) - 1)), size = dim(x, 3);
+    X heads = sub_list(shape(x), 0, 2), last = turned ? list2(size, used) : list2(used, size);
+    X i = axes(cat(grouped ? push(heads, idx(1)) : heads, last));
+    E outer = i.v[i.n - 2], inner = i.v[i.n - 1];
+    out(0, dtype(x), i, at(x, cat(sub_list(i, 0, 2), turned ? list2(inner, outer) : list2(outer, inner))));
+}
+
 enum { TF = TSET(F32) | TSET(F64) };
 static const struct op_slot s_scores[] = {{"scores", TF, 0},
                                           {"attn_mask", TS_FLOAT | TSET(BOOL), OPTIONAL},
@@ -84,6 +97,8 @@ static const struct op_slot s_scores[] = {{"scores", TF, 0},
                                           {"nonpad_kv_seqlen", TSET(I64), OPTIONAL},
                                           {"attention_bias", TS_FLOAT, OPTIONAL},
                                           {0}};
+static const struct op_slot s_keys[] = {{"keys", TS_FLOAT, 0}, {"mask", TS_ANY, 0}, {0}};
+static const struct op_attr a_keys[] = {A_INT("turned"), A_INT("grouped"), {0}};
 static const struct op_slot s_softmax[] = {{"scores", TF, 0}, {0}};
 static const struct op_attr a_scores[] = {
     A_INT("is_causal"), A_INT("left_window_size", .i = -1), A_INT("right_window_size", .i = -1), {0}};
@@ -91,6 +106,8 @@ const struct op ops_attention_masks[] = {
     {"gcc2nn", "MaskedScores", 1, 1, a_scores, s_scores, slots_y, .define = op_masked_scores,
      .spec = "part of the expansion of Attention"},
     {"gcc2nn", "MaskedSoftmax", 1, 1, attrs_none, s_softmax, slots_y, .define = op_masked_softmax,
+     .spec = "part of the expansion of Attention"},
+    {"gcc2nn", "UsedKeys", 1, 1, a_keys, s_keys, slots_y, .define = op_used_keys,
      .spec = "part of the expansion of Attention"},
     {0},
 };

@@ -276,9 +276,17 @@ static void packed_attention(struct parts *p, V tokens, V offsets, V sums, V bia
     V ends = N_OP("Slice", sums, N_INTS(1), n_dim(sums, 0)), starts = N_OP("Slice", sums, N_INTS(0), N_INTS(-1));
     p->mask = by_lengths(N_OP("Sub", ends, starts), length_of(p->k, 1), p->q->type.dtype, -10000), p->bias = bias;
     V all_results[ATTENTION_RESULTS];
-    attention_expand(&(struct attention_parts){.q = p->q, .k = p->k, .v = p->v, .mask = p->mask, .bias = p->bias,
-                                               .heads = p->heads, .kv_heads = p->kv_heads, .left = -1, .right = -1,
-                                               .causal = p->causal, .scale = p->scale},
+    attention_expand(&(struct attention_parts){.q = p->q,
+                                               .k = p->k,
+                                               .v = p->v,
+                                               .mask = p->mask,
+                                               .bias = p->bias,
+                                               .heads = p->heads,
+                                               .kv_heads = p->kv_heads,
+                                               .left = -1,
+                                               .right = -1,
+                                               .causal = p->causal,
+                                               .scale = p->scale},
                      all_results);
     V y = all_results[0];
     if (!y) return;

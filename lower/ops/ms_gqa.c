@@ -52,7 +52,7 @@ static void exp_rotary(void) {
 
 /* ---- the cache: past[b, :, 0 .. used[b]), and behind that the new elements; 0 is what is left */
 static void op_cache(void) {
-    T past = in(0), fresh = in(1), used = in(2), total = in(3);
+    T past = in(0), fresh = in(1), used = in(2), room = in(3);
     int64_t heads = int_attr("heads");
     if (fail_if(rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1, E_RANK,
                 "keys of rank 3, a cache of rank 4 and a vector of lengths are needed"))
@@ -64,7 +64,7 @@ static void op_cache(void) {
         E fits = and_(eq(dim(past, 0), dim(fresh, 0)), eq(dim(past, 1), idx(heads)));
         require(and_(fits, eq(dim(past, 3), size)), "the cache does not fit the new keys and values");
     }
-    E length = max_(old, value(total, 0, 0, DIM_MAX));
+    E length = max_(old, dim(room, 0));
     X i = axes_named(cat(list2(dim(fresh, 0), idx(heads)), list2(length, size)), "b h j d");
     E n = cast(I64, at(used, list1(within(i.v[0], dim(used, 0))))), off = sub(val(i.v[2]), n);
     E inside = and_(ge(off, num(0)), lt(off, val(steps)));
@@ -79,8 +79,8 @@ static void op_cache(void) {
     }
     out(0, dtype(fresh), i, v);
 }
-static V cached(V past, V fresh, V used, V total, int64_t heads) {
-    V ins[] = {past, fresh, used, total};
+static V cached(V past, V fresh, V used, V room, int64_t heads) {
+    V ins[] = {past, fresh, used, room};
     struct node *n = n_with_attrs("gcc2nn", "KeyValueCache", ins, 4, 1);
     node_set_attr(n, attr_int("heads", heads));
     def_infer(n->in->graph, n);
@@ -117,11 +117,16 @@ static bool gqa_is_plain(void) {
     if (gin(0)->type.rank != 3) return fail(E_RANK, "the query has rank %d, not 3", gin(0)->type.rank), false;
     return true;
 }
-/* The bias is for keys in use; behind them the cache has room, which no query sees. */
+/* So many keys some query sees: the cache has room behind those in use. [1] */
+static V seen_keys(const struct gqa *g, V cache) {
+    V most = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 1)), g->used);
+    return N_OP("Min", n_dim(cache, 2), N_OP("Add", most, n_dim(g->q, 1)));
+}
+/* The bias, which is for the keys in use, for so many. */
 static V bias_of_cache(V bias, V keys) {
-    if (!bias || bias->type.rank != 4 || bias->type.dims[3] == keys->type.dims[2]) return bias;
-    V pads[] = {n_const_i64((const int64_t[7]){0}, 7), N_OP("Sub", n_dim(keys, 2), n_dim(bias, 3))};
-    return N_OP("Pad", bias, ms_joined(pads, 2, 0));
+    if (!bias || bias->type.rank != 4) return bias;
+    V none = n_const_i64((const int64_t[7]){0}, 7), pads[] = {none, N_OP("Sub", keys, n_dim(bias, 3))};
+    return N_OP("Pad", bias, ms_joined(pads, 2, 0)); /* by less than nothing: it ends earlier */
 }
 /* What is added to the scores [b, heads or 1, s, keys]: the lowest number for keys that a query does not see. */
 static V gqa_mask(const struct gqa *g, V keys, V bias) {
@@ -173,11 +178,14 @@ static void exp_gqa(void) {
         g.q = rotated(g.q, gin(7), gin(8), at, g.heads, pairs);
         g.k = rotated(g.k, gin(7), gin(8), at, g.kv_heads, pairs);
     }
-    V k = cached(gin(3), g.k, g.used, g.total, g.kv_heads), v = cached(gin(4), g.v, g.used, g.total, g.kv_heads);
+    V room = ms_counted(g.total); /* of one size for both */
+    V k = cached(gin(3), g.k, g.used, room, g.kv_heads), v = cached(gin(4), g.v, g.used, room, g.kv_heads);
     gout(1, k);
     gout(2, v);
-    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), N_INTS(0)), bias_of_cache(gin(10), k));
-    if (gin(11) || int_attr("smooth_softmax") == 1) add_sink(&g, &k, &v, &mask, gin(11));
+    bool sink = gin(11) || int_attr("smooth_softmax") == 1; /* stands behind all keys */
+    V keys = sink ? n_dim(k, 2) : seen_keys(&g, k);
+    V mask = gqa_mask(&g, N_OP("Squeeze", keys, N_INTS(0)), bias_of_cache(gin(10), keys));
+    if (sink) add_sink(&g, &k, &v, &mask, gin(11));
     struct node *a = n_node("Attention", (const V[]){g.q, k, v, mask}, 4, 1);
     node_set_attr(a, attr_int("q_num_heads", g.heads));
     node_set_attr(a, attr_int("kv_num_heads", g.kv_heads));
@@ -190,7 +198,7 @@ enum { TF = TSET(F32) | TSET(F16) | TSET(BF16), TI = TSET(I32) };
 static const struct op_slot s_rotary[] = {
     {"input", TF, 0}, {"position_ids", TSET(I64), 0}, {"cos_cache", TF, 0}, {"sin_cache", TF, 0}, {0}};
 static const struct op_slot s_cache[] = {
-    {"past", TF, OPTIONAL}, {"new", TF, 0}, {"used", TSET(I64), 0}, {"total", TSET(I64), 0}, {0}};
+    {"past", TF, OPTIONAL}, {"new", TF, 0}, {"used", TSET(I64), 0}, {"room", TSET(I64), 0}, {0}};
 static const struct op_slot s_gqa[] = {{"query", TF, 0},
                                        {"key", TF, OPTIONAL},
                                        {"value", TF, OPTIONAL},

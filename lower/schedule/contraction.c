@@ -102,8 +102,8 @@ static bool fits_group(struct plan *u, const struct tiling *g, int64_t per, int 
 static bool lies_packed(const struct plan *u, const struct tiling *g, expr vec, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, vec->u.buf);
     const struct panels *p = l ? &l->panels : NULL;
-    return p && (p->lanes == 1 || (p->lanes && p->lanes == g->vector)) && p->group == g->micro->side && p->along == dim_of(vec, v) &&
-           p->summed == dim_of(vec, g->q->sum->u.stage.red[0]);
+    return p && (p->lanes == 1 || (p->lanes && p->lanes == g->vector)) && p->group == g->micro->side &&
+           p->along == dim_of(vec, v) && p->summed == dim_of(vec, g->q->sum->u.stage.red[0]);
 }
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
@@ -216,8 +216,8 @@ static bool one_channel(struct plan *u, const struct tiling *g) {
     }
     return g->per > 1 && !summed;
 }
-/* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. What is left
- * of floats is summed one by one. */
+/* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. What is
+ * left of floats is summed one by one. */
 static bool choose_groups(struct plan *u, struct tiling *g) {
     int k0 = g->micro->k0, only = g->computed ? g->kred : -1;
     bool tiles = micro_has_tiles(g->micro), whole = tiles || !dtype_is_float(g->micro->sum);

@@ -135,7 +135,9 @@ bool apply_reorder(struct step_run *s) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) { /* heads of perfect nests */
         struct stmt *up = stmt_parent(all.v[k]);
-        if (all.v[k]->kind != S_FOR || in_instruction(all.v[k]) || (up && up->kind == S_FOR && !all.v[k]->prev && !all.v[k]->next)) continue;
+        if (all.v[k]->kind != S_FOR || in_instruction(all.v[k]) ||
+            (up && up->kind == S_FOR && !all.v[k]->prev && !all.v[k]->next))
+            continue;
         if (!reorder_nest(s, all.v[k], &found)) return false;
     }
     bool nested = false;

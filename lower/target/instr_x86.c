@@ -55,8 +55,8 @@ FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
-/* A pair of bf16 times those of all lanes. Products are exact in f32; the second of a pair is added first, each with one
- * rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
+/* A pair of bf16 times those of all lanes. Products are exact in f32; the second of a pair is added first, each with
+ * one rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
 #define BF16_PAIRS(row, lanes, vector, pairs, intrinsics, load)                                                        \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \

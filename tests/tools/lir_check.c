@@ -35,8 +35,7 @@ static struct param_layout layout_in(const char *spec) {
     struct param_layout l = {.halo = strchr(spec, '+') != NULL, .spec = spec};
     const char *mod = strchr(spec, '%'), *block = strstr(spec, "1/");
     if (!mod || !strchr(mod + 1, '%')) l.block = block ? atoi(block + 2) : 0;
-    else if (sscanf(mod - 1, "%d%%%d %d%%%d", &l.panels.along, &l.panels.lanes,
-                    &l.panels.summed, &l.panels.group) != 4)
+    else if (sscanf(mod - 1, "%d%%%d %d%%%d", &l.panels.along, &l.panels.lanes, &l.panels.summed, &l.panels.group) != 4)
         l.panels.lanes = 0;
     return l;
 }
