@@ -10,9 +10,7 @@ static bool fits_factors(const struct stmt *s, expr a, expr b, struct panels *ho
     how->summed = dim_of(b, s->u.stage.red[0]), how->along = dim_of(b, lane);
     return how->summed >= 0 && how->along >= 0 && dim_of(a, s->u.stage.red[0]) == a->n - 1;
 }
-/* Does it multiply factors of type t, and so many steps of the sum? Tiles take whole groups of them, others leave a
- * rest.
- */
+/* Does it multiply factors of type t, and so many steps of the sum? Tiles take whole groups, others leave a rest. */
 static bool takes_sum(const struct micro *m, enum dtype t, const struct var *summed) {
     int64_t n = const_extent(summed);
     bool some = micro_has_tiles(m) ? n > 0 && n % m->k0 == 0 : n < 0 || n >= m->k0;

@@ -68,15 +68,29 @@ static void vec_expr(struct vec *w, expr e) {
     x_visit_with(e, XF_VAR, vec_node, w);
     x_each_load(e, vec_load, w);
 }
-/* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. */
-static bool harmless(void *env, expr e) {
-    return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || buf_proves_inside(env, e->u.buf, e->arg));
+/* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. So is one that the
+ * condition reads in any case. */
+struct arms {
+    struct ctx *c;
+    expr read; /* the part of the condition that is always computed; NULL: some of it may not be */
+};
+static bool no_choice(void *env, expr e) {
+    (void)env;
+    return e->op != X_SELECT;
 }
-static bool is_harmless(struct vec *w, expr e) { return x_visit_with(e, XF_LOAD | XF_GUARD, harmless, w->x->c); }
+static bool harmless(void *env, expr e) {
+    const struct arms *q = env;
+    if (e->op != X_LOAD) return e->op != X_GUARD;
+    return e->has_fill || (q->read && x_is_part(q->read, e)) || buf_proves_inside(q->c, e->u.buf, e->arg);
+}
+static bool is_harmless(struct arms *q, expr e) { return x_visit_with(e, XF_LOAD | XF_GUARD, harmless, q); }
 static bool selects_ok(void *env, expr e) {
     struct vec *w = env;
     if (e->op != X_SELECT || e->type == IDX || !x_uses_var(w->x->c, e->arg[0], w->v)) return true;
-    return is_harmless(w, e->arg[1]) && is_harmless(w, e->arg[2]);
+    struct arms q = {w->x->c, e->arg[0]};
+    while (q.read->type == BOOL && (q.read->op == X_AND || q.read->op == X_OR)) q.read = q.read->arg[0];
+    if (!x_visit(q.read, no_choice, NULL)) q.read = NULL;
+    return is_harmless(&q, e->arg[1]) && is_harmless(&q, e->arg[2]);
 }
 static void vec_block(struct vec *w, struct block *b) {
     for (struct stmt *s = b->first; s && !w->bad; s = s->next) {
