@@ -41,19 +41,20 @@ static struct group *new_group(struct grouping *q, struct node *n) {
 }
 
 /* ---- views that are read through */
-/* Of a product whose factor v is turned for few rows: sums across lanes take less than turning all of it (a step of
- * decoding reads all keys once; lower/algorithm/turned.c). */
-static bool has_few_rows(struct grouping *q, struct node *product, struct value *v) {
+/* Does the product have so few rows that sums across lanes take less than turning all of its factor v (a step of
+ * decoding reads each key once; lower/algorithm/turned.c)? Without lanes it never pays. */
+static bool is_read_as_fast(struct grouping *q, struct node *product, struct value *v) {
     struct block stages = classify_node(q->probes, product)->stmts;
     struct problem p;
-    int lanes = q->m && !q->m->gpu ? machine_lanes(q->m, F32) : 1;
-    if (lanes < 2 || !stages_problem(q->c, &stages, NULL, &p) || !p.product) return false;
+    int lanes = q->m ? machine_lanes(q->m, F32) : 0;
+    if (!lanes || q->m->gpu || !stages_problem(q->c, &stages, NULL, &p) || !p.product) return false;
     const struct buf *b = probed_operand(q->probes, v);
     const struct operand *o = p.a.read->u.buf == b ? &p.a : &p.b;
     double rows = 1, depth = typical_cells(q->c, p.sum->u.stage.red, p.sum->u.stage.nred, OPEN_SIZE);
+    if (o->read->u.buf != b || p.a.read->u.buf == p.b.read->u.buf) return false;
     for (int k = 0; k < p.sum->u.stage.naxes; k++)
         if (!(o->axes >> k & 1)) rows *= typical_axis(q->c, p.sum, k);
-    return o->read->u.buf == b && p.a.read->u.buf != p.b.read->u.buf && rows * lanes < depth;
+    return lanes < 2 || rows * lanes < depth;
 }
 /* Without a fill value for what lies outside of v. */
 static bool fills(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env && e->has_fill); }
@@ -77,7 +78,7 @@ static bool read_through(struct grouping *q, struct node *n) {
         const struct use *u = &n->outs.v[0]->uses.v[j];
         struct info *reader = u->region ? NULL : info_of(q, u->node);
         if (!reader || reader->alone || reader->cls->cls != CLASS_CONTRACT) return false;
-        if (!direct && !has_few_rows(q, u->node, n->outs.v[0])) return false;
+        if (!direct && !is_read_as_fast(q, u->node, n->outs.v[0])) return false;
         if (part && !reads_inside(q, u->node, n->outs.v[0])) return false;
     }
     return decide(q->c, "%.*s is read through", OWN_ORIGIN(n));
