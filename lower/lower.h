@@ -74,6 +74,7 @@ struct lowering {
     struct map specs;               /* buffer of the entry -> struct value_layout */
     struct map halves;              /* buffer of f32 -> the narrower type that its cells are rounded to */
     struct map narrow, narrowed;    /* values, and their buffers, that lie in 16 bits (lower/narrow.h) */
+    struct map beyond;              /* values of l->narrow that are not stored, and may be beyond its range */
     struct map packed;              /* node -> struct packed_factor (lower/packing.h) */
     struct map stored;              /* buffer of bytes -> the one that has its cells (lower/stored.c) */
     struct map widened;             /* constant of 16-bit floats -> the same in f32 */

@@ -11,6 +11,7 @@
 #include "lower/machine/machine.h"
 #include "lower/packing.h"
 #include "lower/problem/problem.h"
+#include <math.h>
 #include <string.h>
 
 /* A node that sums products of f32. */
@@ -218,14 +219,50 @@ static void sum_elsewhere(struct lowering *l, struct block *made, struct buf *b)
     vars_over(c, "i", b->logical, b->nlogical, axes, at);
     lower_stmt(l, s_stage(c, b, axes, b->nlogical, RED_NONE, NULL, 0, NULL, x_load(c, sum, at, b->nlogical, NULL)));
 }
+/* ---- what is finite stays so: masks hide by the lowest f32, and of a row of -inf alone a softmax would be NaN */
+static double most_of(enum dtype t) { return t == F16 ? 65504 : 0x1.FEp127; }
+static bool has_more(const struct tensor *t, double most) {
+    for (int64_t i = 0, n = tensor_count(t); i < n; i++)
+        if (isfinite(tensor_f(t, i)) && fabs(tensor_f(t, i)) > most) return true;
+    return false;
+}
+/* Is a result of n computed of cells that may be beyond the range of t, since they lie in f32 or are not stored? Sums
+ * of products are taken to be within it. */
+static bool may_have_more(struct lowering *l, struct node *n, enum dtype t) {
+    const enum stage_class cls = classify_node(l->probes, n)->cls;
+    if (cls == CLASS_CONTRACT || cls == CLASS_WINDOW) return false;
+    for (int k = 0; k < n->ins.n; k++) {
+        const struct value *v = n->ins.v[k];
+        if (!v || v->type.dtype != F32) continue;
+        const struct tensor *constant = constant_of(l, v);
+        if (constant ? has_more(constant, most_of(t)) : !map_get(&l->narrow, PKEY(v)) || map_get(&l->beyond, PKEY(v)))
+            return true;
+    }
+    return false;
+}
+static void keep_finite(struct ctx *c, struct block *made, const struct buf *b) {
+    expr most = x_const_f(c, F32, most_of(b->type));
+    for (struct stmt *s = made->first; s; s = s->next) {
+        if (s->kind != S_STAGE || s->u.stage.buf != b || s->u.stage.op != RED_NONE) continue;
+        expr v = s->u.stage.value, within = x_max(c, x_min(c, v, most), x_un(c, X_NEG, most));
+        expr finite = x_cmp(c, X_LT, x_un(c, X_ABS, v), x_const_f(c, F32, INFINITY));
+        s->u.stage.value = x_select(c, finite, within, v);
+    }
+}
 void narrow_results(struct lowering *l, struct node *n, struct block *made) {
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
-        if (!b || !map_get(&l->narrow, PKEY(v)) || !map_get(&l->external, PKEY(b)) || !alloc_of(made, b)) continue;
+        if (!b || !map_get(&l->narrow, PKEY(v))) continue;
+        bool more = b->type == F32 && may_have_more(l, n, l->o->precision.type);
+        if (!map_get(&l->external, PKEY(b)) || !alloc_of(made, b)) {
+            if (more) map_put(&l->beyond, PKEY(v), v);
+            continue;
+        }
         struct uses u = {l, b, NULL, false};
         walk(made, find_sum, &u);
         if (u.summed && b->type == F32) sum_elsewhere(l, made, b);
         narrow_buf(l, b);
+        if (more) keep_finite(l->c, made, b);
     }
 }
