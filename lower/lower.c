@@ -339,22 +339,24 @@ static struct node *view_of(const struct group *gr, const struct value *v) {
         if (gr->views.v[k]->outs.v[0] == v) return gr->views.v[k];
     return NULL;
 }
-/* What the group's product reads of this factor is a packed copy. A view that is read through for it alone is that
- * copy itself. *as_made: what others read; NULL: nobody does. */
+/* What the group's product reads of this factor is a packed copy. A view that lies nowhere, since it is read through
+ * for it alone or by others before it, is that copy itself. *as_made: what others read; NULL: nobody does. */
 static bool lower_packed_copy(struct lowering *l, const struct groups *gs, const struct group *gr,
                               const struct packed_factor *f, struct buf **as_made) {
     struct value *v = f->value;
-    struct node *view = map_get(&l->bufs, PKEY(v)) ? NULL : view_of(gr, v);
-    bool only = view && v->uses.n == 1;
-    if (view && !only && !lower_view_kernel(l, gs, view)) return false;
-    *as_made = only ? NULL : lower_buf(l, v);
+    struct buf *known = map_get(&l->bufs, PKEY(v));
+    bool read_before = known && map_get(&l->through, PKEY(known));
+    struct node *view = known && !read_before ? NULL : view_of(gr, v);
+    bool itself = view && (read_before || v->uses.n == 1);
+    if (view && !itself && !lower_view_kernel(l, gs, view)) return false;
+    *as_made = itself ? known : lower_buf(l, v);
     if (*as_made && map_get(&l->specs, PKEY(*as_made)) == f->layout) return true;
     struct buf *b = lower_alloc(l, *v->name ? v->name : "packed", v->type.dtype, v->type.dims, v->type.rank);
     narrow_buf(l, b);
     lower_give_layout(l, b, f->layout);
-    if (*as_made) copy_for(l, gr->anchor, b, *as_made);
+    if (!itself) copy_for(l, gr->anchor, b, *as_made);
     lower_bind(l, v, b);
-    return !only || lower_view_kernel(l, gs, view);
+    return !itself || lower_view_kernel(l, gs, view);
 }
 /* A product whose rows lie in blocks reads them from plain copies. */
 static bool lower_product(struct lowering *l, const struct groups *gs, const struct group *gr) {
