@@ -16,6 +16,17 @@ static bool takes_sum(const struct micro *m, enum dtype t, const struct var *sum
     bool some = micro_has_tiles(m) ? n > 0 && n % m->k0 == 0 : n < 0 || n >= m->k0;
     return m->a == t && m->b == t && m->sum == F32 && m->k0 > 1 && some;
 }
+/* A check of the node may say that two sizes are the same, of which one is open and the other is not: then the kernel
+ * would count other blocks of groups than the caller, which has no such name for it. */
+static bool counts_blocks_alike(struct ctx *c, expr b, const struct var *summed, const struct panels *how) {
+    expr sizes[] = {b->u.buf->dims[how->summed], summed->extent};
+    bool open[2];
+    for (int k = 0; k < 2; k++) {
+        int64_t n;
+        open[k] = !x_is_int(sizes[k], &n) && !x_is(x_modi(c, sizes[k], how->group), 0);
+    }
+    return sizes[0] == sizes[1] || open[0] == open[1];
+}
 /* Cycles that the products of a cell of b take less by it than as they are, against those of its copy. */
 static bool is_worth_it(struct lowering *l, const struct stmt *s, const struct micro_speed *i, uint64_t axes_of_b) {
     enum { COPY = 1 };
@@ -38,6 +49,7 @@ bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, con
             if (!takes_sum(i->micro, t, s->u.stage.red[0]) || !is_worth_it(l, s, i, second->axes)) continue;
             how->lanes = const_extent(s->u.stage.axes[s->u.stage.naxes - 1]) < 0 ? 1 : i->micro->n0;
             how->group = i->micro->side;
+            if (!counts_blocks_alike(l->c, second->read, s->u.stage.red[0], how)) continue;
             *b = second;
             return true;
         }
