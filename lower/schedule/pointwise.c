@@ -1,6 +1,7 @@
 /* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all
  * results, neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h,
  * docs/schedules.md. */
+#include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
 enum { RESULTS_MAX = 8 };
@@ -149,6 +150,7 @@ struct across {
     struct cells *q;
     const struct stmt *s;
     int axis;        /* that one, -1: none */
+    expr load;       /* that says so */
     int64_t divisor; /* or so many cells of the result's last axis are one step along it; 0: no such number */
 };
 /* Of last//n in a sum: n. */
@@ -169,15 +171,38 @@ static bool find_across(void *env, expr e) {
     bool moves = false; /* along the result's last axis */
     for (int k = 0; k < n; k++) moves |= x_uses_var(a->q->u->c, e->arg[k], a->s->u.stage.axes[last]);
     for (int k = 0; k < last && moves && d < n; k++)
-        if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == a->s->u.stage.axes[k]) a->axis = k;
+        if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == a->s->u.stage.axes[k]) a->axis = k, a->load = e;
     if (moves && d < n && !a->divisor) a->divisor = divisor_in(a->q->u->c, e->arg[d], a->s->u.stage.axes[last]);
     return true;
+}
+/* Bytes from a cell of b to the next one along v; 0: no such number, or its cells have a layout. */
+static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
+    const struct param_layout *l = layout_of(u->p, u->l, b);
+    int64_t cells;
+    expr rest;
+    bool known = (!l || !l->spec) && x_linear_in(u->c, buf_offset(u->c, b, idx), v, &cells, &rest);
+    return known ? sat_mul(cells, dtype_bytes(b->type)) : 0;
+}
+/* Rows of the result that lie far apart share few sets of the first level of cache, and no prefetching follows so many
+ * of them: as many as a set holds are written at a time, if what is read of the operand for them stays in the second
+ * level until the next ones. */
+static bool takes_strips(const struct across *a) {
+    struct plan *u = a->q->u;
+    const struct stmt *out = a->q->out[0];
+    int last = a->q->naxes - 1;
+    expr *idx = NEWN(&u->c->arena, expr, last + 1);
+    for (int k = 0; k <= last; k++) idx[k] = x_var(u->c, out->u.stage.axes[k]);
+    int64_t n = const_extent(out->u.stage.axes[last]), rows = const_extent(out->u.stage.axes[a->axis]);
+    int64_t result = bytes_apart(u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
+    int64_t operand = bytes_apart(u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[last]);
+    return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
+           sat_mul(n, operand) <= u->m->l2.bytes;
 }
 /* A few cells of the result's last axis at a time, so that a line of the operand serves as long as it is there. */
 static const char *write_across(struct cells *q) {
     struct plan *u = q->u;
     int last = q->naxes - 1, tile = lanes_of(u);
-    struct across a = {q, NULL, -1, 0};
+    struct across a = {.q = q, .axis = -1};
     for (int i = 0; i < u->k->stages.n; i++) {
         a.s = u->k->stages.v[i];
         if (!same_axes(a.s, q->out[0])) continue;
@@ -197,8 +222,16 @@ static const char *write_across(struct cells *q) {
     if (divided) step_split(&u->s, loop_of(q, q->out[0], last), a.divisor, across, along, TAIL_NONE);
     for (int k = 0; k < last; k++)
         if (k != a.axis) add_loop(&u->s, &order, loop_of(q, q->out[0], k));
-    add_loops(&u->s, &order, LOOPS(along, across));
+    bool strips = !divided && takes_strips(&a);
+    add_loops(&u->s, &order, strips ? LOOPS(across, along) : LOOPS(along, across));
     step_reorder(&u->s, order);
+    if (strips) {
+        int ways = u->m->l1.ways;
+        bool rest = const_extent(q->out[0]->u.stage.axes[a.axis]) % ways;
+        step_split(&u->s, across, ways, role.strips, role.strip, rest ? TAIL_CUT : TAIL_NONE);
+        across = role.strip;
+        step_reorder(&u->s, LOOPS(role.strips, along, across));
+    }
     step_split(&u->s, along, tile, role.cells, role.few, n < 0 ? TAIL_CUT2 : n % tile ? TAIL_CUT : TAIL_NONE);
     step_reorder(&u->s, LOOPS(role.cells, across, role.few));
     return NULL;

@@ -37,6 +37,8 @@
     X(lane,          "lane",   "cells of a vector") \
     X(part,          "part",   "parts of an axis that is read across, each as long as a step of the operand") \
     X(along,         "along",  "cells of a part") \
+    X(strips,        "strips", "strips of the axis along which cells of an operand lie side by side") \
+    X(strip,         "strip",  "cells of a strip") \
     X(few,           "few",    "cells of a tile that is read across") \
     X(rows,          "rows",   "vectors of rows") \
     X(part_vectors,  "u",      "vectors of partial sums, in the loops of a stage") \
