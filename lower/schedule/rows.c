@@ -19,6 +19,7 @@ struct row_stage {
     int fused;                   /* so many reduced variables, the last ones, are one loop */
     const char *lane_loop;       /* of a reduction that has parts */
     int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
+    int lanes;                   /* of a vector of these */
 };
 struct rows {
     struct plan *u;
@@ -229,25 +230,35 @@ static bool mode_fits(struct rows *q) {
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
-/* Of a row of n cells with so many accumulators: these wait for themselves, or for what goes into them, and cells
- * behind the last whole group come one by one. */
-static double cycles_of_parts(const struct rows *q, const struct row_stage *st, int64_t n, int64_t parts) {
-    enum { FUNCTION = 12 };
-    double latency = machine_op(q->u->m, X_ADD, F32)->latency, vectors = (double)(parts / lanes_of(q->u));
-    double work = (st->ops + st->loads + (st->heavy ? FUNCTION : 0)) / 2.0;
-    return (double)(n / parts) * vectors * fmax(latency / vectors, work) + (double)(n % parts) * fmax(latency, work) +
-           vectors * latency;
-}
-/* Accumulators hide the latency of an addition; a short row has no use for many, nor has one that they leave much of.
+/* Of a row of n cells with so many accumulators of so many lanes: these wait for themselves, or for what goes into
+ * them, cells behind the last whole group come one by one, and in the end vectors are added, and the halves of the last
+ * one.
  */
-static int parts_for(const struct rows *q, const struct row_stage *st, int64_t n) {
-    int64_t lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
-    if (n < lanes) return n < 0 ? (int)(most / 2 * lanes) : 0;
-    int64_t vectors = n >= 4 * most * lanes ? most : n >= most * lanes ? most / 2 : 1;
-    for (int64_t fewer = vectors / 2; fewer; fewer /= 2)
-        if (cycles_of_parts(q, st, n, fewer * lanes) < 0.9 * cycles_of_parts(q, st, n, vectors * lanes))
-            vectors = fewer;
-    return (int)(vectors * lanes);
+static double cycles_of_parts(const struct rows *q, const struct row_stage *st, int64_t n, int64_t vectors,
+                              int64_t lanes) {
+    enum { FUNCTION = 12 };
+    double latency = machine_op(q->u->m, X_ADD, F32)->latency, together = (double)vectors, halves = 0;
+    double work = (st->ops + st->loads + (st->heavy ? FUNCTION : 0)) / 2.0;
+    int64_t parts = vectors * lanes;
+    for (int64_t k = lanes; k > 1; k /= 2) halves++;
+    return (double)(n / parts) * together * fmax(latency / together, work) + (double)(n % parts) * fmax(latency, work) +
+           (together + halves) * latency;
+}
+/* Several accumulators hide the latency of an addition. A short row has no use for many, nor for full vectors, if what
+ * these leave of it takes longer than narrower ones; one by one, cells of a very short row take the least. */
+static void choose_parts(const struct rows *q, struct row_stage *st, int64_t n) {
+    enum { NARROWEST = 4 };
+    int64_t most = machine_op(q->u->m, X_ADD, F32)->latency;
+    double least = cycles_of_parts(q, st, n, 1, 1);
+    st->lanes = lanes_of(q->u), st->parts = n < 0 ? (int)(most / 2 * st->lanes) : 0;
+    for (int lanes = lanes_of(q->u); n >= 0 && lanes >= NARROWEST; lanes /= 2)
+        for (int64_t vectors = n >= 4 * most * lanes ? most
+                               : n >= most * lanes   ? most / 2
+                                                     : n >= lanes;
+             vectors; vectors /= 2) {
+            double cycles = cycles_of_parts(q, st, n, vectors, lanes);
+            if (cycles < 0.9 * least) least = cycles, st->lanes = lanes, st->parts = (int)(vectors * lanes);
+        }
 }
 static void choose_lanes(struct rows *q, struct row_stage *st) {
     const struct stmt *s = st->s;
@@ -269,7 +280,7 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
         int64_t n = const_extent(s->u.stage.red[s->u.stage.nred - k]);
         cells = cells < 0 || n < 0 ? -1 : sat_mul(cells, n);
     }
-    st->parts = parts_for(q, st, cells);
+    choose_parts(q, st, cells);
     if (!st->parts) st->lane = NULL;
 }
 
@@ -284,13 +295,13 @@ static const char *half(struct rows *q, const struct row_stage *st) { return num
 static void partial_sums(struct rows *q, struct row_stage *st) {
     struct step_list *s = &q->u->s;
     struct word_list run = {0};
-    int lanes = lanes_of(q->u), nred = st->s->u.stage.nred;
+    int nred = st->s->u.stage.nred;
     if (!st->parts) return;
     st->lane_loop = loop(q, st->name, st->lane);
     for (int k = nred - st->fused; k < nred; k++) add_loop(s, &run, loop(q, st->name, st->s->u.stage.red[k]));
     if (st->fused > 1) st->lane_loop = plan_fused(q->u, run, st->name);
     step_rfactor(s, st->name, st->lane_loop, st->parts, part(q, st));
-    if (st->parts > lanes) step_rfactor(s, st->name, loop_in(q->u, st->name, RFACTOR_LANE), lanes, half(q, st));
+    if (st->parts > st->lanes) step_rfactor(s, st->name, loop_in(q->u, st->name, RFACTOR_LANE), st->lanes, half(q, st));
 }
 /* Rows outside, their cells inside; with lanes over rows, these go innermost. */
 static void nest_of_rows(struct rows *q) {
@@ -370,7 +381,7 @@ static void place(struct rows *q, const struct row_stage *st) {
     struct step_list *s = &q->u->s;
     if (!q->at) return;
     step_compute_at(s, st->name, q->at, scratch_scope(q, st));
-    if (st->parts > lanes_of(q->u)) step_compute_at(s, half(q, st), q->at, SC_PARAM);
+    if (st->parts > st->lanes) step_compute_at(s, half(q, st), q->at, SC_PARAM);
     if (st->parts) step_compute_at(s, part(q, st), q->at, SC_PARAM);
 }
 static void axes_inside(struct rows *q, const struct row_stage *st, const char *name, struct word_list *to) {
@@ -406,8 +417,8 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
     axes_inside(q, st, p, &order);
     add_loop(s, &order, lane);
     step_reorder(s, order);
-    if (st->parts > lanes_of(q->u)) {
-        step_split(s, lane, lanes_of(q->u), vectors, vector, TAIL_NONE);
+    if (st->parts > st->lanes) {
+        step_split(s, lane, st->lanes, vectors, vector, TAIL_NONE);
         step_kind(s, LK_UNROLL, LOOPS(vectors));
         step_kind(s, LK_VECTOR, LOOPS(vector));
         add_loop(s, &halved, loop_in(q->u, h, RFACTOR_LOOP));
