@@ -57,16 +57,19 @@ static bool steps_on(struct ctx *c, expr e, const struct subst *next) {
         if (atoms[k]->op == X_TOIDX) rest = x_sub(c, rest, x_muli(c, atoms[k], coefs[k]));
     return x_is(x_sub(c, x_subst(c, rest, next), rest), 0);
 }
+static bool tests_place(expr e) { return xop_class(e->op) == XC_COMPARE && e->arg[0]->type == IDX; }
 static bool check_merge(void *env, expr e) {
     struct merging *m = env;
     struct ctx *c = m->q->u->c;
-    if (e->op != X_LOAD) return !(m->bad |= e->op == X_IDXVAL || e->op == X_GUARD);
-    const struct param_layout *l = layout_of(m->q->u->p, m->q->u->l, e->u.buf);
+    bool load = e->op == X_LOAD;
+    if (!load && !tests_place(e)) return !(m->bad |= e->op == X_IDXVAL || e->op == X_GUARD);
+    const struct param_layout *l = load ? layout_of(m->q->u->p, m->q->u->l, e->u.buf) : NULL;
     const struct var *a = m->s->u.stage.axes[m->outer], *b = m->s->u.stage.axes[m->inner];
     struct subst next = {{.arena = &c->arena}}; /* a step along a is all of b */
     map_put(&next.map, PKEY(a), (void *)x_addi(c, x_var(c, a), 1));
     map_put(&next.map, PKEY(b), (void *)x_sub(c, x_var(c, b), b->extent));
-    m->bad |= e->has_fill || (l && l->spec) || !steps_on(c, buf_offset(c, e->u.buf, e->arg), &next);
+    expr place = load ? buf_offset(c, e->u.buf, e->arg) : x_sub(c, e->arg[0], e->arg[1]);
+    m->bad |= (load && e->has_fill) || (l && l->spec) || !steps_on(c, place, &next);
     return !m->bad;
 }
 /* A map that others read along other axes (a table for each column, rows of which several make one) is computed in a
