@@ -248,16 +248,13 @@ static double cycles_of_parts(const struct rows *q, const struct row_stage *st, 
  * these leave of it takes longer than narrower ones; one by one, cells of a very short row take the least. */
 static void choose_parts(const struct rows *q, struct row_stage *st, int64_t n) {
     enum { NARROWEST = 4 };
-    int64_t most = machine_op(q->u->m, X_ADD, F32)->latency;
+    int64_t most = machine_op(q->u->m, X_ADD, F32)->latency, full = lanes_of(q->u);
     double least = cycles_of_parts(q, st, n, 1, 1);
-    st->lanes = lanes_of(q->u), st->parts = n < 0 ? (int)(most / 2 * st->lanes) : 0;
-    for (int lanes = lanes_of(q->u); n >= 0 && lanes >= NARROWEST; lanes /= 2)
-        for (int64_t vectors = n >= 4 * most * lanes ? most
-                               : n >= most * lanes   ? most / 2
-                                                     : n >= lanes;
-             vectors; vectors /= 2) {
-            double cycles = cycles_of_parts(q, st, n, vectors, lanes);
-            if (cycles < 0.9 * least) least = cycles, st->lanes = lanes, st->parts = (int)(vectors * lanes);
+    st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0;
+    for (int64_t lanes = full; n >= 0 && lanes >= NARROWEST; lanes /= 2)
+        for (int64_t v = n >= 4 * most * lanes ? most : n >= most * lanes ? most / 2 : n >= lanes; v > 0; v--) {
+            double narrow = lanes < full && n >= full ? 1.1 : 1, cycles = narrow * cycles_of_parts(q, st, n, v, lanes);
+            if (cycles < least) least = cycles, st->lanes = (int)lanes, st->parts = (int)(v * lanes);
         }
 }
 static void choose_lanes(struct rows *q, struct row_stage *st) {
