@@ -386,12 +386,33 @@ static const char *nearest(struct fe *f, expr rounded, int lanes) {
     return rounded->op == X_RINT && rounded->type == F32 ? c_nearest(f->o, lanes, x_within(x, -4194304.0, 4194304.0))
                                                          : NULL;
 }
+/* Places of lanes in 32 bits: lanes times a step is a vector of constants, and all else the same for all of them. */
+static const char *lane_steps(struct fe *f, int64_t step, int lanes) {
+    const char *steps = "";
+    for (int i = 0; i < lanes; i++) steps = format(f->c, "%s%s%lld", steps, i ? ", " : "", (long long)(i * step));
+    return format(f->c, "(%s){%s}", c_vector_type(f->o, I32, lanes), steps);
+}
+static struct piece same_place(struct fe *f, expr place, int lanes) {
+    return c_applied(f, c_splat(f->o, I32, lanes), c_converted(f, "int32_t", c_index(f, place)));
+}
+static struct piece lane_places(struct fe *f, int64_t step, expr rest, int lanes) {
+    return piece_of(format(f->c, "%s(%s, %s)", c_op(f->o, X_ADD, I32, lanes), lane_steps(f, step, lanes),
+                           same_place(f, rest, lanes).s),
+                    P_ATOM);
+}
 static struct piece print_cast(struct fe *f, expr e, int lanes) {
     enum dtype to = (enum dtype)e->type, from = (enum dtype)e->arg[0]->type;
     if (e->arg[0]->op == X_IDXVAL && lanes == 1) {
         struct piece i = c_index(f, e->arg[0]->arg[0]);
         const char *fn = c_cast(f->o, to, I64, 1);
         return fn ? c_applied(f, fn, i) : c_converted(f, c_value_type(to), i);
+    }
+    expr rest;
+    int64_t step;
+    if (lanes > 1 && e->arg[0]->op == X_IDXVAL && x_lane_places(f->c, e->arg[0]->arg[0], f->lane, &step, &rest)) {
+        const char *fn = to == I32 ? NULL : c_cast(f->o, to, I32, lanes);
+        struct piece v = lane_places(f, step, rest, lanes);
+        return fn ? c_applied(f, fn, v) : v;
     }
     bool floats = from == F32 || from == F64, fits = to == I32 && floats && fits_i32(e->arg[0]);
     bool any = to == I32 && floats && f->o->target->saturates;
@@ -417,23 +438,13 @@ static struct piece print_text(struct fe *f, expr e) {
     f->u->text = true;
     return piece_of(format(f->c, "nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
 }
-/* Places of lanes against those of others: lanes times a step is a vector of constants, and all else the same for all.
- */
 static struct piece compare_places(struct fe *f, expr e, int lanes) {
     expr rest;
-    int64_t step, lo, hi;
-    if (!x_linear_in(f->c, x_sub(f->c, e->arg[0], e->arg[1]), f->lane, &step, &rest)) return c_lane_by_lane(f, e);
-    expr other = x_muli(f->c, rest, -1);
-    x_bounds(f->c, other, &lo, &hi);
-    if (lo < INT32_MIN || hi > INT32_MAX || step < INT16_MIN || step > INT16_MAX) return c_lane_by_lane(f, e);
-    struct text steps = {0};
-    for (int i = 0; i < lanes; i++) text_printf(&steps, "%s%lld", i ? ", " : "", (long long)(i * step));
-    struct piece v = c_applied(f, c_splat(f->o, I32, lanes), c_converted(f, "int32_t", c_index(f, other)));
-    v = piece_of(format(f->c, "%s((%s){%s}, %s)", c_op(f->o, (enum xop)e->op, I32, lanes),
-                        c_vector_type(f->o, I32, lanes), steps.s, v.s),
-                 P_ATOM);
-    text_free(&steps);
-    return v;
+    int64_t step;
+    if (!x_lane_places(f->c, x_sub(f->c, e->arg[0], e->arg[1]), f->lane, &step, &rest)) return c_lane_by_lane(f, e);
+    return piece_of(format(f->c, "%s(%s, %s)", c_op(f->o, (enum xop)e->op, I32, lanes), lane_steps(f, step, lanes),
+                           same_place(f, x_muli(f->c, rest, -1), lanes).s),
+                    P_ATOM);
 }
 static struct piece print_value(struct fe *f, expr e) {
     int lanes = on_lane(f, e) ? f->width : 1;

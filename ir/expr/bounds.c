@@ -496,6 +496,14 @@ bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr
     *rest = x_sub(c, e, x_muli(c, x_var(c, v), *coef));
     return true;
 }
+bool x_lane_places(struct ctx *c, expr place, const struct var *lane, int64_t *step, expr *rest) {
+    int64_t lo, hi;
+    if (!x_linear_in(c, place, lane, step, rest)) return false;
+    x_bounds(c, *rest, &lo, &hi);
+    if (lo <= INT32_MIN || hi > INT32_MAX || *step < INT16_MIN || *step > INT16_MAX) return false;
+    x_bounds(c, place, &lo, &hi);
+    return lo >= INT32_MIN && hi <= INT32_MAX;
+}
 expr x_looked_up(struct ctx *c, expr e, const struct var *v) {
     int64_t k;
     const expr *t;

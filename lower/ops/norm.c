@@ -75,9 +75,11 @@ static void op_hardmax(void) { /* 1 at the first maximum */
     if (!m) return;
     for (int k = 0; k < rank(x); k++) gone[k] = !kept[k];
     X i = axes(shape(x)), size = pick(shape(x), gone);
-    E place = val(flatten_index(q.r, size));
-    T f = reduce("first", I64, q.o, RED_MIN, q.r, sel(eq(at(x, q.from), at(m, q.o)), place, greatest(I64)), NULL);
-    out(0, dtype(x), i, sel(eq(at(f, pick(i, kept)), val(flatten_index(pick(i, gone), size))), num(1), num(0)));
+    enum dtype t = index_most(product(size)) <= INT32_MAX ? I32 : I64;
+    E place = cast(t, val(flatten_index(q.r, size))), own = cast(t, val(flatten_index(pick(i, gone), size)));
+    T f = reduce("first", t, q.o, RED_MIN, q.r, sel(eq(at(x, q.from), at(m, q.o)), place, greatest(t)), NULL);
+    enum dtype v = dtype_value(dtype(x));
+    out(0, dtype(x), i, sel(eq(at(f, pick(i, kept)), own), typed(v, 1), typed(v, 0)));
 }
 static void up_joint(struct node *n) {
     up_default_int(n, "axis", 1);

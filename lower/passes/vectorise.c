@@ -58,7 +58,10 @@ static bool vec_node(void *env, expr e) {
     if (e->type == STR || dtype_is_complex((enum dtype)e->type) || e->op == X_GUARD)
         w->bad = true; /* strings and complex numbers have no vectors; a guard's fault belongs to one lane */
     int n = 4;
-    if (e->type != IDX && e->type != BOOL) n = dtype_bytes((enum dtype)e->type);
+    expr rest;
+    int64_t step;
+    bool place = e->op == X_IDXVAL && x_lane_places(w->x->c, e->arg[0], w->v, &step, &rest); /* cast from 32 bits */
+    if (e->type != IDX && e->type != BOOL && !place) n = dtype_bytes((enum dtype)e->type);
     if (e->op == X_CALL && fn_bytes(e->u.fn) > n) n = fn_bytes(e->u.fn);
     if (n > w->bytes) w->bytes = n;
     return true;
