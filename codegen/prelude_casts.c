@@ -26,6 +26,23 @@ static const char *cast_sat(const struct emit_options *o, enum dtype to, enum dt
     prelude_add(o, uns ? format(u->c, sat_unsigned, lim) : format(u->c, sat_signed, lim, lim), &h);
     return name;
 }
+/* The lanes that fit are converted, the others filled in. */
+static void cast_lanes(const struct emit_options *o, struct holes *h, enum dtype to, enum dtype from, int lanes) {
+    const char *limit = internf(o->uses->c->names, "%s%s", to == I32 ? "2147483648.0" : "9223372036854775808.0",
+                                from == F32 ? "f" : ""),
+               *mask = c_vector_type(o, from == F32 ? I32 : I64, lanes), *ft = c_vector_type(o, from, lanes);
+    bool same = dtype_bytes(to) == dtype_bytes(from);
+    const char *as_wide = same ? "(" : "__builtin_convertvector(", *end = same ? ")" : ", $T)";
+    int bits = 8 * dtype_bytes(to);
+    prelude_add(o,
+                format(o->uses->c,
+                       "static inline $T $N(%s x) {\n"
+                       "    const %s least = x >= -%s, over = x >= %s, fit = least & ~over, under = x < -%s;\n"
+                       "    const $T r = __builtin_convertvector((%s)((%s)x & fit), $T);\n"
+                       "    return r | (%sover%s & INT%d_MAX) | (%sunder%s & INT%d_MIN);\n}\n",
+                       ft, mask, limit, limit, limit, ft, mask, as_wide, end, bits, as_wide, end, bits),
+                h);
+}
 const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
     struct emit_uses *u = o->uses;
     struct ctx *c = u->c;
@@ -37,15 +54,8 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
     prelude_holes(o, &h, name, to, lanes);
     const char *ft = c_vector_type(o, from, lanes);
     if (from_flt && !to_flt && to != BOOL) {
-        if (from == F32 && to == I32) { /* the lanes that fit are converted, the others filled in */
-            prelude_add(o,
-                        format(c,
-                               "static inline $T $N(%s x) {\n"
-                               "    const $M low = x >= -2147483648.0f, high = x >= 2147483648.0f, ok = low & ~high;\n"
-                               "    const $T r = __builtin_convertvector((%s)(($M)x & ok), $T);\n"
-                               "    return r | (high & INT32_MAX) | ((x < -2147483648.0f) & INT32_MIN);\n}\n",
-                               ft, ft),
-                        &h);
+        if (to == I32 || to == I64) {
+            cast_lanes(o, &h, to, from, lanes);
             return name;
         }
         h.scalar = cast_sat(o, to, from);
