@@ -3,13 +3,6 @@
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 
-/* Rows of a, whose cells of the sum lie side by side, meet lanes of b. */
-static bool fits_factors(const struct stmt *s, expr a, expr b, struct panels *how) {
-    const struct var *lane = s->u.stage.naxes ? s->u.stage.axes[s->u.stage.naxes - 1] : NULL;
-    if (s->u.stage.nred != 1 || !lane || a->has_fill || b->has_fill || operand_uses(NULL, a, lane)) return false;
-    how->summed = dim_of(b, s->u.stage.red[0]), how->along = dim_of(b, lane);
-    return how->summed >= 0 && how->along >= 0 && dim_of(a, s->u.stage.red[0]) == a->n - 1;
-}
 /* Does it multiply factors of type t, and so many steps of the sum? Tiles take whole groups, others leave a rest. */
 static bool takes_sum(const struct micro *m, enum dtype t, const struct var *summed) {
     int64_t n = const_extent(summed);
@@ -45,7 +38,7 @@ bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, con
         for (int k = 0; k < 2; k++) {
             const struct operand *first = k ? &p->b : &p->a, *second = k ? &p->a : &p->b;
             if (first->read != first->value || second->read != second->value) continue;
-            if (!fits_factors(s, first->read, second->read, how)) continue;
+            if (!rows_meet_lanes(s, first->read, second->read, &how->along, &how->summed)) continue;
             if (!takes_sum(i->micro, t, s->u.stage.red[0]) || !is_worth_it(l, s, i, second->axes)) continue;
             how->lanes = const_extent(s->u.stage.axes[s->u.stage.naxes - 1]) < 0 ? 1 : i->micro->n0;
             how->group = i->micro->side;

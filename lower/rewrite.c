@@ -10,6 +10,9 @@ static struct param_layout layout_of_buf(void *env, const struct buf *b) {
 static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
     lower_lay_out(env, to, like, add, block);
 }
+static void pack(void *env, struct buf *b, struct panels how) {
+    lower_give_layout(env, b, layout_packed(((struct lowering *)env)->c, how, b->nlogical));
+}
 static struct buf *stored(void *env, struct buf *b) { return lower_stored(env, b); }
 static const struct tensor *given(void *env, const struct buf *b) {
     const struct tensor *t = map_get(&((struct lowering *)env)->given, PKEY(b));
@@ -88,7 +91,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     if (l->o->no_schedule) return outline_kernels(l, stmts, name);
     bool stages = stages_problem(l->c, stmts, &l->external, &k);
     struct algorithm_query q = {
-        l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, stored, l,
+        l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, pack, stored, l,
         NULL, &l->o->algorithms,     given};
     if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, node, &why);

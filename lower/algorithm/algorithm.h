@@ -26,6 +26,7 @@ struct algorithm_query {
     /* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
      * blocks there are in such of `block` (0: they stay). */
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
+    void (*pack)(void *env, struct buf *b, struct panels how); /* b, which nothing uses yet, lies in panels */
     struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
     void *env;
     const struct map *results; /* buffers that are read elsewhere; NULL: all are */

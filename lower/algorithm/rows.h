@@ -47,6 +47,10 @@ double phases_cycles(const struct algorithm_query *q, const struct algorithm *ro
 void phases_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
 /* Of the definition of one, whose neighbours share no weights; 0: it is none. */
 double unshared_cycles(const struct algorithm_query *q, double cells, double depth);
+/* Products of bytes, neither of which is constant (computed_bytes.c). */
+const char *computed_bytes_refuse(const struct algorithm_query *q, const struct algorithm *row);
+double computed_bytes_cycles(const struct algorithm_query *q, const struct algorithm *row);
+void computed_bytes_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
 /* Weights rounded to bytes (byte_weights.c). */
 const char *byte_weights_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double byte_weights_cycles(const struct algorithm_query *q, const struct algorithm *row);

@@ -41,6 +41,12 @@ bool operand_uses(struct ctx *c, expr load, const struct var *v) {
         if (x_uses_var(c, load->arg[k], v)) return true;
     return false;
 }
+bool rows_meet_lanes(const struct stmt *s, expr a, expr b, int *along, int *summed) {
+    const struct var *lane = s->u.stage.naxes ? s->u.stage.axes[s->u.stage.naxes - 1] : NULL;
+    if (s->u.stage.nred != 1 || !lane || a->has_fill || b->has_fill || operand_uses(NULL, a, lane)) return false;
+    *along = dim_of(b, lane), *summed = dim_of(b, s->u.stage.red[0]);
+    return *along >= 0 && *summed >= 0 && dim_of(a, s->u.stage.red[0]) == a->n - 1;
+}
 
 /* ---- which axes an index has */
 struct index_use {

@@ -11,7 +11,7 @@ from random_models import Impossible, Maker, TensorProto, helper, np, trial
 
 ALGORITHMS = ["winograd-2", "winograd-4", "winograd-6", "winograd-2-5x5", "winograd-4-5x5", "winograd-2-1d", "winograd-4-1d",
               "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
-              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "tables", "turned-factor", "phases", "phases",
+              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "computed-bytes", "tables", "turned-factor", "phases", "phases",
               "sparse-blocks", "sparse-blocks", "direct"]
 BYTES = [np.uint8, np.int8]
 
@@ -305,10 +305,10 @@ class Products(Maker):
             bias = [self.const(self.n.integers(-9999, 10000, [out]).astype(np.int32))] if self.r.random() < 0.5 else []
             ins = [x] + how(t) + [y] + how(w, per) + [self.const(np.float32(2.0 ** self.r.randint(-3, 8))), self.const(self.zero_point(t))]
             return self.add(op, ins + bias, group=group, **more)
-        k, n, m = self.channels(), self.channels(), self.r.choice([1, 2, 5, 16, 17])
+        k, n, m = self.channels(), self.channels(), self.r.choice([1, 2, 5, 16, 17, 40])
         lead = self.r.choice([[], [], [2], [3, 2]])
         x, y = self.given(self.bytes(lead + [m, k], t)), self.bytes(self.r.choice([[], lead]) + [k, n], w)
-        y = self.const(y) if self.r.random() < 0.7 else self.given(y)
+        y = self.const(y) if self.r.random() < 0.5 else self.given(y)
         self.still.update((x, y))
         if op == "MatMulInteger":
             y = self.add(op, [x, y, self.const(self.zero_point(t)), self.const(self.zero_point(w))][:self.r.randint(2, 4)])

@@ -357,6 +357,56 @@ Test(algorithm, running_sums_side_by_side) {
     }
 }
 
+/* ---- products of bytes that the run computes: the same sums, whatever the types, the zero points and the sizes */
+static int32_t *of_computed(const char *algorithm, const char *target, const char *types[2], const char *zeros,
+                            int rows, int depth, int columns, bool open, const uint8_t *x, const char **choices) {
+    enum { BATCH = 2 };
+    const char *m = open ? "N" : arena_printf(&c->arena, "%d", rows),
+               *params = arena_printf(&c->arena, "%%a: %s[%d,%s,%d], %%b: %s[%d,%d,%d]", types[0], BATCH, m, depth,
+                                      types[1], BATCH, depth, columns),
+               *consts =
+                   arena_printf(&c->arena,
+                                "const %%za: %s[] = splat 100\nconst %%zb: %s[%d] = splat 3\nconst %%none: %s[] = "
+                                "splat 0\n",
+                                types[0], types[1], columns, types[1]),
+               *node = arena_printf(&c->arena, "%%y: ? = MatMulInteger(%%a, %%b%s)", zeros);
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
+    struct module *g = lower_graph(graph_of(consts, params, node), &o);
+    struct eval_arg args[3] = {{.data = (void *)x, .nd = 3, .dims = {BATCH, rows, depth}},
+                               {.data = (void *)x, .nd = 3, .dims = {BATCH, depth, columns}}};
+    cr_assert(g);
+    struct eval_result e = loop_eval(g, g->entry, args, (int64_t[]){rows}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s: %s", target, e.message);
+    *choices = arena_printf(&c->arena, "%s", t.s);
+    text_free(&t);
+    return args[2].data;
+}
+Test(algorithm, products_of_computed_bytes_keep_the_bits) {
+    static const char *const targets[] = {"c99",         "x86-64",  "x86-avx2",        "x86-avx512bf16", "x86-amx",
+                                          "x86-avxvnni", "aarch64", "aarch64-dotprod", "cortex-m4",      "cortex-m55"};
+    static const char *types[][2] = {{"u8", "i8"}, {"i8", "u8"}, {"u8", "u8"}, {"i8", "i8"}};
+    static const char *const zeros[] = {"", ", %za", ", %za, %none", ", %za, %zb"};
+    static const int sizes[][3] = {{24, 64, 48}, {19, 13, 21}, {20, 7, 3}, {17, 1, 33}};
+    uint8_t x[2 * 64 * 64];
+    for (size_t k = 0; k < sizeof x; k++) x[k] = (uint8_t)(64 * (drawn() + 2));
+    x[0] = x[1] = x[2] = x[3] = 128, x[4] = x[5] = 255;
+    for (size_t k = 0; k < 4 * sizeof targets / sizeof *targets; k++)
+        for (int n = 0; n < 8; n++) {
+            const int *size = sizes[n % 4];
+            const char *target = targets[k / 4], *choices, *direct;
+            int32_t *got = of_computed("computed-bytes", target, types[k % 4], zeros[(k + (size_t)n) % 4], size[0],
+                                       size[1], size[2], n > 3, x, &choices),
+                    *want = of_computed("direct", target, types[k % 4], zeros[(k + (size_t)n) % 4], size[0], size[1],
+                                        size[2], n > 3, x, &direct);
+            cr_expect(strstr(choices, "taken: computed-bytes"), "%s: %s", target, choices);
+            cr_expect(!memcmp(got, want, 2 * (size_t)(size[0] * size[2]) * sizeof *got),
+                      "%s: %s times %s%s, %d x %d x %d", target, types[k % 4][0], types[k % 4][1],
+                      zeros[(k + (size_t)n) % 4], size[0], size[1], size[2]);
+            free(got), free(want);
+        }
+}
+
 /* ---- weights rounded to bytes: products of one row, of some, and with a batch of weights */
 enum { DEPTH = 37, COLUMNS = 43 };
 static float *multiplied(const char *target, const char *consts, const char *node, const float *x, int rows, int batch,
