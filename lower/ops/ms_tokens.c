@@ -32,13 +32,14 @@ static void exp_ngramrepeat(void) {
 }
 
 /* ---- WordConvEmbedding: of each word, a row of characters that 0 fills up, the greatest tanh of a convolution */
-static void op_wordconv(void) {
-    T words = in(0), w = in(1), bias = in(2), table = in(3);
-    if (fail_if(rank(words) != 2 || rank(w) != 4 || rank(bias) != 1 || rank(table) != 2, E_RANK,
-                "operands of rank %d, %d, %d and %d; 2, 4, 1 and 2 are expected", rank(words), rank(w), rank(bias),
-                rank(table)))
+/* The convolution of in(0), words by characters by what stands for each: words by places by filters. Of places behind
+ * the in(3) characters that a word has, but for the first place, it is less than all others. */
+static void op_wordsums(void) {
+    T x = in(0), w = in(1), bias = in(2), count = in(3);
+    if (fail_if(rank(x) != 3 || rank(w) != 4 || rank(bias) != 1, E_RANK,
+                "operands of rank %d, %d and %d; 3, 4 and 1 are expected", rank(x), rank(w), rank(bias)))
         return;
-    E n = dim(words, 0), length = dim(words, 1), width = dim(w, 2), size = dim(table, 1), filters = dim(w, 0);
+    E length = dim(x, 1), width = dim(w, 2), size = dim(x, 2), filters = dim(w, 0);
     static const char *const said[] = {"embedding_size", "conv_window_size", "char_embedding_size"};
     const E sizes[] = {filters, width, size};
     for (int k = 0; k < 3; k++)
@@ -48,30 +49,35 @@ static void op_wordconv(void) {
     require(eq(dim(w, 3), size), "the convolution is for another size of characters");
     require(eq(dim(bias, 0), filters), "the bias is for another number of filters");
     require(le(width, length), "the words are shorter than the convolution");
-    X i = axes_named(list1(n), "n");
-    E c = raxis(length, "c"), real = gt(at(words, list2(i.v[0], c)), typed(I32, 0));
-    T count = reduce("count", I32, i, RED_SUM, list1(c), sel(real, typed(I32, 1), typed(I32, 0)), NULL);
-    E places = add(sub(length, width), idx(1));
-    X o = axes_named(list3(n, places, filters), "n p f");
-    E j = raxis(width, "j"), e = raxis(size, "e");
-    E letter = at(words, list2(o.v[0], within(add(o.v[1], j), length)));
-    E row = wrap_index(cast(I64, letter), dim(table, 0)), f = within(o.v[2], dim(w, 0));
-    X at_w = cat(list2(f, idx(0)), list2(j, within(e, dim(w, 3))));
-    T sum = reduce("sum", F32, o, RED_SUM, (X){2, {j, e}}, mul(at(table, list2(row, e)), at(w, at_w)), NULL);
-    if (!count || !sum) return;
-    T act = stage("act", F32, o, tanh_(add(at(sum, o), at(bias, list1(within(o.v[2], dim(bias, 0)))))));
-    X y = axes_named(list2(n, filters), "n f");
-    E p = raxis(places, "p"), letters = at(count, list1(y.v[0]));
-    E used = le(add(val(p), val(width)), max_(cast(I64, letters), val(width)));
-    T most = reduce("most", F32, y, RED_MAX, list1(p), sel(used, at(act, list3(y.v[0], p, y.v[1])), num(-1e12)), NULL);
-    if (!most) return;
-    E first = at_or(words, list2(y.v[0], idx(0)), typed(I32, 0));
-    out(0, F32, y, sel(gt(first, typed(I32, 0)), at(most, y), num(0)));
+    X o = axes_named(list3(dim(x, 0), add(sub(length, width), idx(1)), filters), "n p f");
+    E j = raxis(width, "j"), e = raxis(size, "e"), letter = at(x, list3(o.v[0], within(add(o.v[1], j), length), e));
+    X at_w = cat(list2(o.v[2], idx(0)), list2(j, within(e, dim(w, 3))));
+    T sum = reduce("sum", F32, o, RED_SUM, (X){2, {j, e}}, mul(letter, at(w, at_w)), NULL);
+    if (!sum) return;
+    E letters = cast(I64, at(count, list1(within(o.v[0], dim(count, 0)))));
+    E used = le(add(val(o.v[1]), val(width)), max_(letters, val(width)));
+    E v = add(at(sum, o), at(bias, list1(within(o.v[2], dim(bias, 0)))));
+    out(0, F32, o, sel(used, v, typed(F32, -(double)INFINITY)));
+}
+static void exp_wordconv(void) {
+    V words = gin(0), table = gin(3), zero = n_const_f(I32, 0), second = N_INTS(1);
+    if (fail_if(words->type.rank != 2 || table->type.rank != 2, E_RANK,
+                "words of rank %d and a table of rank %d; both must be 2", words->type.rank, table->type.rank))
+        return;
+    struct attr flat = attr_int("keepdims", 0);
+    V real = n_cast(N_OP("Greater", words, zero), I32), count = N_WITH("ReduceSum", ATTRS(flat), real, second);
+    V factors[] = {N_OP("Gather", table, words), gin(1), gin(2), count};
+    V sums = n_inferred(n_with_attrs("gcc2nn", "WordSums", factors, 4, 1));
+    if (!sums) return;
+    V first = N_OP("Slice", words, N_INTS(0), N_INTS(1), second), some = N_OP("Greater", first, zero);
+    gout(0, N_OP("Where", some, N_WITH("ReduceMax", ATTRS(flat), N_OP("Tanh", sums), second), n_const_f(F32, 0)));
 }
 
 enum { TI = TSET(I64) | TSET(I32), TF = TSET(F32) };
 static const struct op_slot s_repeat[] = {{"input_ids", TI, 0}, {"scores", TS_FLOAT, 0}, {0}},
                             s_matches[] = {{"ids", TSET(I64), 0}, {"ends", TSET(I64), 0}, {0}};
+static const struct op_slot s_wordsums[] = {
+    {"letters", TF, 0}, {"W", TF, 0}, {"B", TF, 0}, {"letters", TSET(I32), 0}, {0}};
 static const struct op_slot s_words[] = {{"Sequence", TSET(I32), 0}, {"W", TF, 0}, {"B", TF, 0}, {"C", TF, 0}, {0}};
 static const struct op_attr a_ngram[] = {A_INT("ngram_size", .flags = A_REQUIRED), {0}};
 static const struct op_attr a_words[] = {
@@ -79,9 +85,11 @@ static const struct op_attr a_words[] = {
 const struct op ops_ms_tokens[] = {
     {"com.microsoft", "NGramRepeatBlock", 1, 1, a_ngram, s_repeat, slots_y, .expand = exp_ngramrepeat,
      .spec = "com.microsoft.NGramRepeatBlock"},
-    {"com.microsoft", "WordConvEmbedding", 1, 1, a_words, s_words, slots_y, .define = op_wordconv,
+    {"com.microsoft", "WordConvEmbedding", 1, 1, a_words, s_words, slots_y, .expand = exp_wordconv,
      .spec = "com.microsoft.WordConvEmbedding; 0 for words without characters, of which it says nothing"},
     {"gcc2nn", "NGramMatches", 1, 1, a_ngram, s_matches, slots_y, .define = op_ngrammatches,
      .spec = "part of the expansion of NGramRepeatBlock"},
+    {"gcc2nn", "WordSums", 1, 1, a_words, s_wordsums, slots_y, .define = op_wordsums,
+     .spec = "part of the expansion of WordConvEmbedding"},
     {0},
 };
