@@ -424,45 +424,82 @@ static void op_centercroppad(void) {
 }
 
 /* ---- Col2Im: each cell of the image sums what the blocks put there */
-static void op_col2im(void) {
+/* Where place p of the image (pads counted) is in turn r of an axis: which cell of a block, and of which block. Without
+ * strides or dilations each turn has a cell there: of blocks that are s apart, those of one of s phases. */
+static bool in_phases(int64_t dilation, int64_t stride) { return dilation == 1 || stride == 1; }
+static void find_cell(E p, E r, int64_t dilation, int64_t stride, E *cell, E *block) {
+    E d = idx(dilation), s = idx(stride), from = sub(p, mul(r, d));
+    bool phases = in_phases(dilation, stride);
+    *cell = phases ? add(mul(r, s), mod_(p, s)) : r;
+    *block = phases ? sub(div_(p, s), mul(r, d)) : sel(eq(mod_(from, s), idx(0)), div_(from, s), idx(-1));
+}
+/* The image of in(1), summed of in(0): batch, channels, the cells of a block, the blocks. */
+static void op_columns(void) {
     T x = in(0);
     const int64_t *dil, *pads, *str;
     int nd = ints_attr("dilations", &dil), np = ints_attr("pads", &pads), ns = ints_attr("strides", &str);
-    int r = nd ? nd : ns ? ns : np ? np / 2 : count_by_rank(open_length(in(1)) ? in(2) : in(1), 2, 1);
-    if (r < 0) return;
-    if (fail_if(rank(x) != 3 || r < 1 || r > SPATIAL_MAX || (nd && nd != r) || (np && np != 2 * r) || (ns && ns != r),
-                E_SHAPE, "the image shape, block shape and attributes of Col2Im do not fit each other"))
+    int r = rank(x) / 2 - 1;
+    if (fail_if(r < 1 || r > SPATIAL_MAX || (nd && nd != r) || (np && np != 2 * r) || (ns && ns != r), E_SHAPE,
+                "the image shape, block shape and attributes of Col2Im do not fit each other"))
         return;
-    if (!has_length(in(1), r, "the image shape") || !has_length(in(2), r, "the block shape")) return;
-    X image = list0(), block = list0(), steps = list0();
-    for (int k = 0; k < r; k++) {
-        int64_t d = nd ? dil[k] : 1, s = ns ? str[k] : 1, p = np ? pads[k] + pads[k + r] : 0;
-        if (fail_if(d < 1 || s < 1, E_ATTR, "strides and dilations must be positive")) return;
-        image = push(image, max_(value(in(1), k, 1, DIM_MAX), idx(1)));
-        block = push(block, max_(value(in(2), k, 1, DIM_MAX), idx(1)));
-        E reach = add(mul(sub(block.v[k], idx(1)), idx(d)), idx(1));
-        steps = push(steps, max_(add(div_(sub(add(image.v[k], idx(p)), reach), idx(s)), idx(1)), idx(0)));
-    }
-    E cells = product(block), c = div_(dim(x, 1), cells);
-    require(and_(eq(mul(c, cells), dim(x, 1)), eq(product(steps), dim(x, 2))),
-            "the columns do not fit image and block");
-    X o = axes(cat(list2(dim(x, 0), c), image)), q = raxes(block, NULL), at_step = list0();
-    E hit = NULL;
+    if (!has_length(in(1), r, "the image shape")) return;
+    X o = list2(dim(x, 0), dim(x, 1)), turns = list0(), cells = list0(), blocks = list0();
     for (int k = 0; k < r; k++) {
         int64_t d = nd ? dil[k] : 1, s = ns ? str[k] : 1;
-        E p = sub(add(o.v[k + 2], idx(np ? pads[k] : 0)), mul(q.v[k], idx(d))), at_k = div_(p, idx(s));
-        E here = and_(eq(mod_(p, idx(s)), idx(0)), and_(ge(at_k, idx(0)), lt(at_k, steps.v[k])));
-        hit = hit ? and_(hit, here) : here;
-        at_step = push(at_step, at_k);
+        turns = push(turns, in_phases(d, s) ? ceil_div(dim(x, k + 2), idx(s)) : dim(x, k + 2));
+        o = push(o, max_(value(in(1), k, 1, DIM_MAX), idx(1)));
     }
-    E row = wrap_index(add(mul(o.v[1], cells), flatten_index(q, block)), dim(x, 1));
-    E column = wrap_index(sel(hit, flatten_index(at_step, steps), idx(0)), dim(x, 2));
-    enum dtype t = acc(x);
-    E v = sel(hit, cast(t, at(x, list3(o.v[0], row, column))), typed(t, 0));
-    T sum = reduce("sum", t, o, RED_SUM, q, v, NULL);
+    o = axes(o), turns = raxes(turns, NULL);
+    for (int k = 0; k < r; k++) {
+        E cell, block, p = add(o.v[k + 2], idx(np ? pads[k] : 0));
+        find_cell(p, turns.v[k], nd ? dil[k] : 1, ns ? str[k] : 1, &cell, &block);
+        cells = push(cells, cell), blocks = push(blocks, block);
+    }
+    X from = cat(cat(list2(o.v[0], o.v[1]), cells), blocks);
+    T sum = reduce("sum", acc(x), o, RED_SUM, turns, cast(acc(x), at_or(x, from, num(0))), NULL);
     if (!sum) return;
     o = axes(shape(sum));
     out(0, dtype(x), o, at(sum, o));
+}
+/* The attribute for each axis, or what all have. */
+static V for_axes(const char *name, int64_t all) {
+    const int64_t *v;
+    int n = ints_attr(name, &v);
+    return n ? n_const_i64(v, n) : N_INTS(all);
+}
+/* Both pads of each axis. */
+static V all_pads(void) {
+    const int64_t *pads;
+    int64_t both[SPATIAL_MAX];
+    int n = ints_attr("pads", &pads) / 2;
+    for (int k = 0; k < n && k < SPATIAL_MAX; k++) both[k] = pads[k] + pads[k + n];
+    return n ? n_const_i64(both, n < SPATIAL_MAX ? n : SPATIAL_MAX) : N_INTS(0);
+}
+/* Along each axis, as many as fit into the image. */
+static V blocks_of(V image, V block) {
+    V reach = N_OP("Mul", N_OP("Sub", block, N_INTS(1)), for_axes("dilations", 1));
+    V left = N_OP("Sub", N_OP("Add", image, all_pads()), N_OP("Add", reach, N_INTS(1))),
+      stride = for_axes("strides", 1);
+    return N_OP("Max", N_OP("Div", N_OP("Add", left, stride), stride), N_INTS(0));
+}
+/* Input k, a vector of n numbers. */
+static V of_length(int k, int n) { return open_length(in(k)) ? N_OP("Reshape", gin(k), N_INTS(n)) : gin(k); }
+static void exp_col2im(void) {
+    V x = gin(0);
+    const int64_t *every[2], *pads;
+    int nd = ints_attr("dilations", &every[0]), ns = ints_attr("strides", &every[1]), np = ints_attr("pads", &pads);
+    int r = nd ? nd : ns ? ns : np ? np / 2 : count_by_rank(open_length(in(1)) ? in(2) : in(1), 2, 1);
+    if (r < 0) return;
+    for (int k = 0; k < nd + ns; k++)
+        if (fail_if((k < nd ? every[0][k] : every[1][k - nd]) < 1, E_ATTR, "strides and dilations must be positive"))
+            return;
+    if (fail_if(x->type.rank != 3, E_RANK, "columns of rank %d; 3 is expected", x->type.rank)) return;
+    V image = of_length(1, r), block = of_length(2, r);
+    V channels = N_OP("Div", n_dim(x, 1), N_WITH("ReduceProd", ATTRS(attr_int("keepdims", 1)), block));
+    V dims = N_WITH("Concat", ATTRS(attr_int("axis", 0)), n_dim(x, 0), channels, block, blocks_of(image, block));
+    V ins[] = {N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), x, dims), image};
+    V y = n_inferred(n_with_attrs("gcc2nn", "Columns", ins, 2, 1));
+    if (y) gout(0, y);
 }
 
 /* ---- MaxUnpool: the values go back to the flat positions that MaxPool told, in a result of the pool's input shape */
@@ -529,6 +566,7 @@ static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, 
 static const struct op_attr a_crop[] = {A_INTS("axes"), {0}};
 static const struct op_slot s_col[] = {
     {"input", TS_NUM, 0}, {"image_shape", TSET(I64), 0}, {"block_shape", TSET(I64), 0}, {0}};
+static const struct op_slot s_columns[] = {{"blocks", TS_NUM, 0}, {"image_shape", TSET(I64), 0}, {0}};
 static const struct op_attr a_col[] = {A_INTS("dilations"), A_INTS("pads"), A_INTS("strides"), {0}};
 static const struct op_slot s_unpool[] = {
     {"X", TS_FLOAT, 0}, {"I", TSET(I64), 0}, {"output_shape", TSET(I64), OPTIONAL}, {0}};
@@ -545,7 +583,9 @@ const struct op ops_vision[] = {
     {"", "RoiAlign", 22, 10, a_roi, s_roi, slots_y, .expand = exp_roialign, .upgrades = u_roi, .spec = "RoiAlign-22"},
     {"", "MaxRoiPool", 22, 1, a_roipool, s_roipool, slots_y, .define = op_maxroipool, .spec = "MaxRoiPool-22"},
     {"", "CenterCropPad", 18, 18, a_crop, s_crop, slots_y, .define = op_centercroppad, .spec = "CenterCropPad-18"},
-    {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .define = op_col2im, .spec = "Col2Im-18"},
+    {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .expand = exp_col2im, .spec = "Col2Im-18"},
+    {"gcc2nn", "Columns", 1, 1, a_col, s_columns, slots_y, .define = op_columns,
+     .spec = "part of the expansion of Col2Im"},
     {"", "MaxUnpool", 22, 9, a_unpool, s_unpool, slots_y, .define = op_maxunpool, .spec = "MaxUnpool-22"},
     {0},
 };

@@ -164,9 +164,18 @@ class More:
         self.plain()
         if op == "Col2Im":
             self.needs(18)
-            h, w, kh, kw = self.r.choice([4, 5]), self.r.choice([3, 6]), self.r.choice([1, 2]), self.r.choice([1, 3])
-            n = (h - kh + 1) * (w - kw + 1)
-            return self.add(op, [self.new([1, self.r.choice([1, 2]) * kh * kw, n]), self.ints(h, w), self.ints(kh, kw)])
+            image, block, more = [self.r.choice([4, 5, 18]), self.r.choice([3, 6, 17])], [self.r.choice([1, 2, 3]) for _ in "hw"], {}
+            if self.r.random() < 0.7:
+                more = {"strides": [self.r.choice([1, 1, 2, 3]) for _ in "hw"], "dilations": [self.r.choice([1, 1, 2]) for _ in "hw"],
+                        "pads": [self.r.choice([0, 0, 1, 2]) for _ in "hwhw"]}
+            n = 1
+            for k, (size, cells) in enumerate(zip(image, block)):
+                left = size - 1 - (cells - 1) * more.get("dilations", [1, 1])[k] + sum(more.get("pads", [0] * 4)[k::2])
+                if left < 0:
+                    raise Impossible
+                n *= left // more.get("strides", [1, 1])[k] + 1
+            x = self.new([1, self.r.choice([1, 2]) * block[0] * block[1], n])
+            return self.add(op, [x, self.ints(*image), self.ints(*block)], **more)
         if op == "Upsample":
             if self.opset != 9:
                 raise Impossible
