@@ -1,7 +1,8 @@
 /* The step widen: a loop over channels that do not fill their last block runs over all of it. What it computes
  * more goes into pad lanes, the cells that a blocked layout has behind the last channel, and only there: no cell of a
  * tensor depends on a pad lane, whatever it holds, since iterations that were there before read what they read before.
- * So nothing is masked, not for a division by zero either. Buffers of the kernel's own get cells for the new lanes. */
+ * So nothing is masked, not for a division by zero either; what would fail a check there is not widened. Buffers of the
+ * kernel's own get cells for the new lanes. */
 #include "lower/schedule/steps_util.h"
 
 struct widening {
@@ -96,6 +97,16 @@ static bool access_ok(struct widening *w, const struct access *a) {
     }
     return true;
 }
+/* Does a check of e look at the channel? In a pad lane it may fail, though nothing depends on that lane. */
+static bool unchecked(void *env, expr e) {
+    const struct widening *w = env;
+    return e->op != X_GUARD || !x_uses_var(w->s->c, e, w->old);
+}
+static bool checks_ok(struct widening *w, const struct stmt *t) {
+    bool ok = x_visit(t->u.store.value, unchecked, w);
+    for (int k = 0; k < t->u.store.buf->nd; k++) ok &= x_visit(t->u.store.idx[k], unchecked, w);
+    return ok || step_refuse(w->s, NULL, "a check would fail in iterations that `%s` would gain", w->old->name);
+}
 static bool widen_one(struct step_run *s, struct stmt *loop, int64_t n) {
     const struct var *old = loop->u.loop.var;
     struct widening w = {.s = s, .old = old};
@@ -108,7 +119,7 @@ static bool widen_one(struct step_run *s, struct stmt *loop, int64_t n) {
     if (!only_nests(s, loop)) return false;
     stmts_below(s, &loop->u.loop.body, &all);
     for (int k = 0; k < all.n; k++)
-        if (all.v[k]->kind == S_STORE && !store_ok(&w, all.v[k])) return false;
+        if (all.v[k]->kind == S_STORE && (!checks_ok(&w, all.v[k]) || !store_ok(&w, all.v[k]))) return false;
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++)
         if (!access_ok(&w, &a.v[k])) return false;
