@@ -168,15 +168,21 @@ static bool sizes_fit(const struct attention_parts *p, V q, V k, V v) {
         if (!same_size(past, 0, now, 0, what) || !same_size(past, 1, now, 1, what) || !same_size(past, 3, now, 3, what))
             return false;
     }
+    const char *heads = "the heads of queries are no multiple of those of keys";
     bool known = known_size(q, 1, &n) && known_size(k, 1, &m);
+    if (!known && is_grouped(q, k)) {
+        V rest = N_OP("Mod", n_dim(q, 1), N_OP("Max", n_dim(k, 1), N_INTS(1)));
+        n_private("Require", (const V[]){N_OP("Equal", rest, N_INTS(0))}, 1, 0, ATTRS(attr_str("reason", heads)));
+    }
     return (!p->past_k || same_size(p->past_k, 2, p->past_v, 2, "the caches of keys and values differ in length")) &&
-           !(known && fail_if(m ? n % m : n, E_SHAPE, "the heads of queries are no multiple of those of keys"));
+           !(known && fail_if(m ? n % m : n, E_SHAPE, "%s", heads));
 }
 void attention_expand(const struct attention_parts *p, V out[ATTENTION_RESULTS]) {
     for (int k = 0; k < ATTENTION_RESULTS; k++) out[k] = NULL;
     if (!is_sound(p)) return;
-    V q = as_heads(p->q, p->heads), k = as_heads(p->k, p->kv_heads), v = as_heads(p->v, p->kv_heads);
-    if (!q || !k || !v || !sizes_fit(p, q, k, v)) return;
+    V q = as_heads(p->q, p->heads), k = q ? as_heads(p->k, p->kv_heads) : NULL;
+    V v = k ? as_heads(p->v, p->kv_heads) : NULL;
+    if (!v || !sizes_fit(p, q, k, v)) return;
     enum dtype own = q->type.dtype, t = own == F64 || p->precise ? F64 : F32, sums = own == F64 ? F64 : F32;
     bool grouped = is_grouped(q, k);
     k = out[1] = joined(p->past_k, k), v = out[2] = joined(p->past_v, v);
@@ -188,6 +194,7 @@ void attention_expand(const struct attention_parts *p, V out[ATTENTION_RESULTS])
     if (p->cap > 0) s = N_OP("Mul", N_OP("Tanh", N_OP("Div", s, n_const_f(t, p->cap))), n_const_f(t, p->cap));
     if (p->mode == 1 || (p->mode == 0 && p->cap > 0)) told = s;
     if (is_masked(p)) s = masked_scores(p, s);
+    if (s->type.rank < 4) return;
     if (p->mode == 2) told = s;
     s = is_masked(p) ? n_private("MaskedSoftmax", &s, 1, 1, NULL, 0)->outs.v[0]
                      : N_WITH("Softmax", ATTRS(attr_int("axis", -1)), s);

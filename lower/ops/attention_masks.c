@@ -6,7 +6,8 @@
 /* ---- MaskedScores: of [batch, heads, queries, keys], or [batch, heads of keys, queries for each, queries, keys] */
 struct masking {
     T bias, mask, past, filled; /* filled: keys in use of each batch (nonpad_kv_seqlen) */
-    E keys, queries;
+    E outer[3];                 /* sizes: batch, heads, queries */
+    E keys;
     int64_t left, right; /* window; -1: open */
     bool causal;
 };
@@ -18,6 +19,7 @@ static E with_mask(const struct masking *a, T mask, X o, E score, E *seen) {
     X at_m = list0();
     for (int k = 0; k < last; k++) {
         E d = dim(mask, k), v = o.v[k + 3 - last];
+        require(or_(eq(d, idx(1)), eq(d, a->outer[k + 3 - last])), "the mask does not fit the scores on axis %d", k);
         at_m = push(at_m, x_is(d, 1) ? idx(0) : within(sel(eq(d, idx(1)), idx(0), v), d));
     }
     at_m = push(at_m, m == a->keys ? o.v[3] : wrap_index(min_(o.v[3], sub(m, idx(1))), m));
@@ -34,7 +36,7 @@ static E visible(const struct masking *a, X o, E score, E *seen) {
     if (has(a->filled)) {
         n = cast(I64, at(a->filled, list1(wrap_index(o.v[0], dim(a->filled, 0)))));
         *seen = lt(j, n);
-        if (!has(a->past)) shift = sub(n, val(a->queries));
+        if (!has(a->past)) shift = sub(n, val(a->outer[2]));
     }
     E place = add(i, shift);
     if (a->causal) *seen = and_(*seen, le(j, place));
@@ -49,7 +51,8 @@ static void op_masked_scores(void) {
     T scores = in(0);
     int r = rank(scores);
     struct masking a = {.mask = in(1), .past = in(2), .filled = in(3), .bias = in(4)};
-    a.queries = dim(scores, r - 2), a.keys = dim(scores, r - 1);
+    a.outer[0] = dim(scores, 0), a.outer[1] = r == 4 ? dim(scores, 1) : mul(dim(scores, 1), dim(scores, 2));
+    a.outer[2] = dim(scores, r - 2), a.keys = dim(scores, r - 1);
     a.left = int_attr("left_window_size"), a.right = int_attr("right_window_size"), a.causal = int_attr("is_causal");
     X i = axes_named(shape(scores), r == 4 ? "b h i j" : "b g h i j");
     E head = r == 4 ? i.v[1] : add(mul(i.v[1], dim(scores, 2)), i.v[2]), seen;
