@@ -172,7 +172,7 @@ static void check_stride(struct region *r, const struct access *a) {
     struct ctx *c = r->v->c;
     bool uses = false;
     for (int k = 0; k < a->n; k++) uses |= depends_on(r, a->idx[k]).var;
-    if (!uses || a->n != a->buf->nd) return;
+    if (!uses || a->n != a->buf->nd || x_is(r->var->extent, 1)) return; /* one lane has no neighbours */
     expr off = buf_offset(c, a->buf, a->idx), rest;
     int64_t coef;
     if (!a->store && x_looked_up(c, off, r->var)) return;

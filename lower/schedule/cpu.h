@@ -1,12 +1,12 @@
 /* Shared by the strategies for CPUs: the steps that every kind of kernel needs. One file a kind:
- * contraction.c, window.c, map.c, nests.c, rows.c, pointwise.c. What they choose: docs/schedules.md. */
+ * contraction.c, window.c, map.c, nests.c, rows.c, pieces.c, pointwise.c. What they choose: docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/point.h"
 
 extern const struct strategy strategy_dots, strategy_contraction, strategy_window, strategy_panels,
-    strategy_blocked_map, strategy_nests, strategy_rows, strategy_pointwise, strategy_transform, strategy_plain,
-    strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells, strategy_gpu_nests;
+    strategy_blocked_map, strategy_nests, strategy_rows, strategy_pieces, strategy_pointwise, strategy_transform,
+    strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells, strategy_gpu_nests;
 
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
 const char *no_plain_product(const struct problem *k);

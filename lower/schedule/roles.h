@@ -35,7 +35,7 @@
     X(flat,          "flat",   "innermost axes that are one in memory") \
     X(cells,         "cells",  "vectors of cells that lie side by side, tiles of those that are read across") \
     X(lane,          "lane",   "cells of a vector") \
-    X(part,          "part",   "parts of an axis that is read across, each as long as a step of the operand") \
+    X(part,          "part",   "parts of an axis: pieces, or as long as a step of an operand that is read across") \
     X(along,         "along",  "cells of a part") \
     X(strips,        "strips", "strips of the axis along which cells of an operand lie side by side") \
     X(strip,         "strip",  "cells of a strip") \
