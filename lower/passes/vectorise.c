@@ -60,8 +60,10 @@ static bool vec_node(void *env, expr e) {
     int n = 4;
     expr rest;
     int64_t step;
-    bool place = e->op == X_IDXVAL && x_lane_places(w->x->c, e->arg[0], w->v, &step, &rest); /* cast from 32 bits */
+    bool place = e->op == X_IDXVAL && x_lane_places(w->x->c, e->arg[0], w->v, &step, &rest); /* a cast has 32 bits */
     if (e->type != IDX && e->type != BOOL && !place) n = dtype_bytes((enum dtype)e->type);
+    for (int k = 0; k < e->n && e->op != X_CAST; k++)
+        if (e->arg[k]->op == X_IDXVAL) n = dtype_bytes(I64);
     if (e->op == X_CALL && fn_bytes(e->u.fn) > n) n = fn_bytes(e->u.fn);
     if (n > w->bytes) w->bytes = n;
     return true;
