@@ -393,6 +393,31 @@ const char *c_vload2(const struct emit_options *o, enum dtype s, int lanes) {
     text_free(&cells);
     return name;
 }
+const char *c_vload_turns(const struct emit_options *o, enum dtype s, int lanes) {
+    enum { LEAST = 4 };
+    if (lanes < LEAST || lanes % 2 || dtype_bits(s) < 8 || s == STR || dtype_is_complex(s)) return NULL;
+    const char *name = prelude_name(o, "ld_turns", s, lanes), *load = c_vload(o, s, lanes / 2, false);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct text cells = {0}, places = {0};
+    prelude_holes(o, &h, name, dtype_value(s), lanes);
+    h.elem = dtype_c(s);
+    for (int k = 0; k < lanes; k++) {
+        text_printf(&cells, "%s%s[%d]", k ? ", " : "", k % 2 ? "b" : "a", k / 2);
+        text_printf(&places, ", %d", k / 2 + (k % 2 ? lanes / 2 : 0));
+    }
+    prelude_add(
+        o,
+        format(o->uses->c,
+               "/* p[0], p[apart], p[1], p[apart + 1] .. */\n"
+               "static inline $T $N(const $E *p, ptrdiff_t apart) {\n    const %s a = %s(p), b = %s(p + apart);\n"
+               "#if defined __clang__ || __GNUC__ >= 12\n    return __builtin_shufflevector(a, b%s);\n#else\n"
+               "    return ($T){%s};\n#endif\n}\n",
+               c_vector_type(o, dtype_value(s), lanes / 2), load, load, places.s, cells.s),
+        &h);
+    text_free(&cells), text_free(&places);
+    return name;
+}
 const char *c_look_up(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = prelude_name(o, "look_up", s, lanes), *row = prelude_spelled(o, X_TOIDX, s, lanes);
     struct ctx *c = o->uses->c;

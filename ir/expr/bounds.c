@@ -516,6 +516,18 @@ expr x_looked_up(struct ctx *c, expr e, const struct var *v) {
     }
     return at;
 }
+bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart) {
+    enum { MOST = 64 };
+    int64_t n, step;
+    expr first = x_subst1(c, e, v, x_int(c, 0));
+    if (!x_is_int(v->extent, &n) || n < 2 || n > MOST || n % 2) return false;
+    for (int64_t k = 1; k < n; k++) {
+        if (!x_is_int(x_sub(c, x_subst1(c, e, v, x_int(c, k)), first), &step)) return false;
+        if (k == 1) *apart = step;
+        if (step != k / 2 + k % 2 * *apart) return false;
+    }
+    return true;
+}
 static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
     int64_t a, b;
     switch (e->op) {

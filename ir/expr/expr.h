@@ -249,6 +249,8 @@ bool x_lane_places(struct ctx *c, expr place, const struct var *lane, int64_t *s
 /* Where e differs along v by a value alone, an i32 used as an index (a table is looked up there): that term; else NULL.
  */
 expr x_looked_up(struct ctx *c, expr e, const struct var *v);
+/* Does e go through cells of two places by turns: at v = 2 i + j by i from one that lies j * *apart further? */
+bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
  */
 int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int64_t **coefs);

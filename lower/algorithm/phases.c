@@ -185,6 +185,18 @@ static expr product(const struct work *k, struct buf *w, const struct var **axes
                         x_load(c, w, at, k->p.dims + FIRST, NULL)};
     return x_map(c, k->q->k->sum->u.stage.value, read_factor, &f);
 }
+/* Shall t be plain? Vectors of a plain result take cells of two phases by turns then, where out of blocks they are
+ * moved one by one: as long as a short sum takes, if t is in no cache near by. With more taps than one such a
+ * convolution is slower than in blocks. */
+static bool by_turns(const struct work *k) {
+    enum { SHORT = 4 /* cycles of a cell */, BYTES = 4 };
+    const struct algorithm_query *q = k->q;
+    for (int d = 0; d < k->p.dims; d++)
+        if (k->p.taps[d] > 1) return false;
+    return k->p.stride[k->p.dims - 1] == 2 && !q->layout(q->env, q->k->out->u.stage.buf).block &&
+           rows_cycles(q->m, 1, 1, depth_of(q)) <= SHORT &&
+           cells_of(q, &k->p) * (double)k->p.all * BYTES > (double)q->m->l2.bytes;
+}
 static struct buf *convolution(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct stmt *s = k->q->k->sum;
@@ -208,7 +220,7 @@ static struct buf *convolution(const struct work *k) {
     for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
     struct buf *t =
         algorithm_stage(k->q, k->out, "phases", b->type, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
-    if (lanes > 1 && k->p.all % lanes == 0) k->q->lay_out(k->q->env, t, w, 0, lanes);
+    if (lanes > 1 && k->p.all % lanes == 0 && !by_turns(k)) k->q->lay_out(k->q->env, t, w, 0, lanes);
     algorithm_between(k->q, k->out, t);
     return t;
 }

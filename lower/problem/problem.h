@@ -80,8 +80,8 @@ bool moves_cells(expr value);
 bool operand_uses(struct ctx *c, expr load, const struct var *v); /* in an index */
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
-/* Do rows of a, whose cells of what is summed lie side by side, meet lanes of b? Then *along and *summed are the dims of
- * b of which those are. */
+/* Do rows of a, whose cells of what is summed lie side by side, meet lanes of b? Then *along and *summed are the dims
+ * of b of which those are. */
 bool rows_meet_lanes(const struct stmt *sum, expr a, expr b, int *along, int *summed);
 /* The next larger divisor of n, n + 1 after n: into so many parts. */
 int64_t next_divisor(int64_t n, int64_t d);
