@@ -43,4 +43,10 @@ static const char *panels_steps(struct plan *u, const struct point *p) {
     step_kind(&u->s, LK_UNROLL, LOOPS(role.group_cell));
     return NULL;
 }
-const struct strategy strategy_panels = {"panels", panels_points, panels_steps, NULL};
+static void print_panels(struct text *t, struct plan *u, const struct point *p) {
+    const struct panels *panels = panels_of(u, u->k->out->u.stage.buf);
+    (void)p;
+    if (panels->lanes > 1) text_printf(t, "%d lanes each, ", panels->lanes);
+    text_printf(t, "%d steps of the sum side by side", panels->group);
+}
+const struct strategy strategy_panels = {"panels", panels_points, panels_steps, print_panels};

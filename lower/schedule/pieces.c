@@ -148,4 +148,14 @@ static const char *pieces_steps(struct plan *u, const struct point *p) {
     step_kind(&u->s, LK_VECTOR, LOOPS(role.lane));
     return NULL;
 }
-const struct strategy strategy_pieces = {"pieces", pieces_points, pieces_steps, NULL};
+static void print_pieces(struct text *t, struct plan *u, const struct point *p) {
+    struct pieces q;
+    (void)p;
+    pieces_of(u, &q);
+    text_add(t, "the last axis in pieces of ");
+    for (int i = 0; i < q.n; i++) {
+        text_printf(t, "%s%lld", i ? ", " : "", (long long)q.sizes[i].size);
+        if (q.sizes[i].count > 1) text_printf(t, " (%lld)", (long long)q.sizes[i].count);
+    }
+}
+const struct strategy strategy_pieces = {"pieces", pieces_points, pieces_steps, print_pieces};

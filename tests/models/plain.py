@@ -25,7 +25,7 @@ MODELS = ["mnist_cntk", "cifar10_resnet_2b", "yolox_nano", "ppocr_det_v4", "sile
 MOST_CELLS = 256     # that one thread of a GPU may store
 TARGETS = {"x86-avx512": 16, "aarch64": 4, "cuda": 32}     # cells of f32 that a vector, or a warp, has
 KERNEL = re.compile(r"^\S.*: (contraction|window|rows|map|move|text)\b")
-CHOICE = re.compile(r"^  (contraction|window|transform|blocked map|rows|pointwise|nests|product|few results|cells|grids of loops|plain loops)(?:: (.*))?$")
+CHOICE = re.compile(r"^  (contraction|window|transform|panels|blocked map|rows|pieces|pointwise|nests|product|few results|cells|grids of loops|plain loops)(?:: (.*))?$")
 # Whose refusal tells most, for each class; the first that was asked counts.
 ASKED = {"contraction": ["contraction", "few results"], "window": ["window", "cells"], "rows": ["rows", "cells"],
          "map": ["pointwise", "cells"], "move": ["pointwise", "grids of loops", "nests", "cells"],
