@@ -10,8 +10,9 @@ static const struct panels *panels_of(const struct plan *u, const struct buf *b)
 static const char *panels_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     if (k->nreductions || k->nresults != 1) return "not maps alone, with one result";
-    if (!panels_of(u, k->out->u.stage.buf)) return "the result has no panels";
-    add_point(u, out, &strategy_panels);
+    const struct panels *panels = panels_of(u, k->out->u.stage.buf);
+    if (!panels) return "the result has no panels";
+    add_point(u, out, &strategy_panels)->u.panels = *panels;
     return NULL;
 }
 /* Open extents leave several parts. */
@@ -19,11 +20,10 @@ static enum step_tail tail_of(const struct var *v) { return const_extent(v) < 0 
 /* The outer one of the two is split first: what a rest is left of must not lie in a nest of others. */
 static const char *panels_steps(struct plan *u, const struct point *p) {
     const struct stmt *y = u->k->out;
-    const struct panels *panels = panels_of(u, y->u.stage.buf);
+    const struct panels *panels = &p->u.panels;
     const char *along = axis_loop(u->c, y, panels->along), *summed = axis_loop(u->c, y, panels->summed);
     const struct var *lane = y->u.stage.axes[panels->along], *step = y->u.stage.axes[panels->summed];
     struct word_list order = {0};
-    (void)p;
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
     for (int k = 0; k < y->u.stage.naxes; k++)
@@ -44,8 +44,8 @@ static const char *panels_steps(struct plan *u, const struct point *p) {
     return NULL;
 }
 static void print_panels(struct text *t, struct plan *u, const struct point *p) {
-    const struct panels *panels = panels_of(u, u->k->out->u.stage.buf);
-    (void)p;
+    const struct panels *panels = &p->u.panels;
+    (void)u;
     if (panels->lanes > 1) text_printf(t, "%d lanes each, ", panels->lanes);
     text_printf(t, "%d steps of the sum side by side", panels->group);
 }

@@ -133,29 +133,26 @@ static const char *pieces_of(struct plan *u, struct pieces *q) {
 
 /* ---- the point */
 static const char *pieces_points(struct plan *u, struct points *out) {
-    struct pieces q;
-    const char *why = pieces_of(u, &q);
-    if (!why) add_point(u, out, &strategy_pieces);
+    struct pieces *q = NEW(&u->c->arena, struct pieces);
+    const char *why = pieces_of(u, q);
+    if (!why) add_point(u, out, &strategy_pieces)->u.pieces = q;
     return why;
 }
 static const char *pieces_steps(struct plan *u, const struct point *p) {
-    struct pieces q;
-    (void)p;
-    pieces_of(u, &q);
+    const struct pieces *q = p->u.pieces;
     plan_inline_maps(u);
-    step_tiles(&u->s, axis_loop(u->c, u->k->out, u->k->out->u.stage.naxes - 1), role.part, role.along, q.sizes, q.n);
+    step_tiles(&u->s, axis_loop(u->c, u->k->out, u->k->out->u.stage.naxes - 1), role.part, role.along, q->sizes, q->n);
     step_split(&u->s, role.along, lanes_of(u), role.cells, role.lane, TAIL_CUT2);
     step_kind(&u->s, LK_VECTOR, LOOPS(role.lane));
     return NULL;
 }
 static void print_pieces(struct text *t, struct plan *u, const struct point *p) {
-    struct pieces q;
-    (void)p;
-    pieces_of(u, &q);
+    const struct pieces *q = p->u.pieces;
+    (void)u;
     text_add(t, "the last axis in pieces of ");
-    for (int i = 0; i < q.n; i++) {
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)q.sizes[i].size);
-        if (q.sizes[i].count > 1) text_printf(t, " (%lld)", (long long)q.sizes[i].count);
+    for (int i = 0; i < q->n; i++) {
+        text_printf(t, "%s%lld", i ? ", " : "", (long long)q->sizes[i].size);
+        if (q->sizes[i].count > 1) text_printf(t, " (%lld)", (long long)q->sizes[i].count);
     }
 }
 const struct strategy strategy_pieces = {"pieces", pieces_points, pieces_steps, print_pieces};

@@ -56,6 +56,7 @@ enum { LOOKED_UP = 4 };
 struct strategy;
 struct rows;
 struct nests;
+struct pieces;
 struct point {
     const struct strategy *by;
     double cycles; /* predicted; 0: nobody estimates them */
@@ -73,8 +74,10 @@ struct point {
         } cells;
         const struct micro *micro; /* of a product on a GPU */
         struct block_lanes block;
-        const struct nests *nests; /* each with its way (nests.c) */
-        bool inlined;              /* maps go into their readers */
+        const struct nests *nests;   /* each with its way (nests.c) */
+        const struct pieces *pieces; /* of the last axis (pieces.c) */
+        struct panels panels;        /* that are written */
+        bool inlined;                /* maps go into their readers */
     } u;
 };
 struct points {
