@@ -60,9 +60,9 @@ unsigned c_float_code(enum dtype storage, double v);
  */
 const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes, bool anew);
 const char *c_vload2(const struct emit_options *o, enum dtype storage, int lanes); /* every other cell */
-/* p[i] for each lane of i, a vector of i32; NULL: no vector is made of cells of that type. */
 /* Cells of two places, that far apart, by turns; NULL: there is none of this type. */
 const char *c_vload_turns(const struct emit_options *o, enum dtype storage, int lanes);
+/* p[i] for each lane of i, a vector of i32; NULL: no vector is made of cells of that type. */
 const char *c_look_up(const struct emit_options *o, enum dtype storage, int lanes);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
 /* f(acc, v): acc op lane 0, op lane 1, ... in this order, each result rounded to the storage type. */

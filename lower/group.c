@@ -50,11 +50,9 @@ static bool is_read_as_fast(struct grouping *q, struct node *product, struct val
     if (!lanes || q->m->gpu || !stages_problem(q->c, &stages, NULL, &p) || !p.product) return false;
     const struct buf *b = probed_operand(q->probes, v);
     const struct operand *o = p.a.read->u.buf == b ? &p.a : &p.b;
-    double rows = 1, depth = typical_cells(q->c, p.sum->u.stage.red, p.sum->u.stage.nred, OPEN_SIZE);
+    double depth = typical_cells(q->c, p.sum->u.stage.red, p.sum->u.stage.nred, OPEN_SIZE);
     if (o->read->u.buf != b || p.a.read->u.buf == p.b.read->u.buf) return false;
-    for (int k = 0; k < p.sum->u.stage.naxes; k++)
-        if (!(o->axes >> k & 1)) rows *= typical_axis(q->c, p.sum, k);
-    return lanes < 2 || rows * lanes < depth;
+    return lanes < 2 || typical_rows(q->c, p.sum, o) * lanes < depth;
 }
 /* Without a fill value for what lies outside of v. */
 static bool fills(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env && e->has_fill); }

@@ -198,8 +198,7 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     struct param_layout *lay = NEWN(&l->c->arena, struct param_layout, p->params.n + 1);
     for (int i = 0; i < p->params.n; i++) {
         struct value_layout *v = map_get(&l->specs, PKEY(call->u.call.bufs[i]));
-        if (v && logical_form(l, p->params.v[i].buf, call->u.call.bufs[i]))
-            lay[i] = (struct param_layout){v->block, v->halo, v->panels, v->spec};
+        if (v && logical_form(l, p->params.v[i].buf, call->u.call.bufs[i])) lay[i] = layout_of_param(v);
     }
     const char *text = kernel_text(l->c, p, lay);
     struct known_kernel *k = NULL;

@@ -26,6 +26,10 @@ bool slides_along_channels(struct lowering *l, struct node *n);
 /* Is n a product whose rows or heads lie in blocks in this operand? It reads a plain copy, too: blocks serve what is
  * summed along them. */
 bool rows_in_blocks(struct lowering *l, struct node *n, int operand);
+/* As kernels get it; v NULL: plain. */
+static inline struct param_layout layout_of_param(const struct value_layout *v) {
+    return v ? (struct param_layout){v->block, v->halo, v->panels, v->spec} : (struct param_layout){0};
+}
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v);     /* NULL: plain */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay); /* nothing accesses it yet */
 /* For people: why v has neither blocks nor a border. */

@@ -21,27 +21,25 @@ static bool counts_blocks_alike(struct ctx *c, expr b, const struct var *summed,
     return sizes[0] == sizes[1] || open[0] == open[1];
 }
 /* Cycles that the products of a cell of b take less by it than as they are, against those of its copy. */
-static bool is_worth_it(struct lowering *l, const struct stmt *s, const struct micro_speed *i, uint64_t axes_of_b) {
+static bool is_worth_it(struct lowering *l, const struct stmt *s, const struct micro_speed *i,
+                        const struct operand *b) {
     enum { COPY = 1 };
-    double rows = 1;
-    for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!(axes_of_b >> k & 1)) rows *= typical_axis(l->c, s, k);
-    double now = 1 / machine_products(l->o->target->machine, F32, F32),
-           then = 1 / (i->starts * i->micro->m0 * i->micro->n0 * i->micro->k0);
-    return rows * (now - then) > COPY;
+    const struct machine *m = l->o->target->machine;
+    double now = 1 / machine_products(m, F32, F32), then = 1 / micro_products(m, i);
+    return typical_rows(l->c, s, b) * (now - then) > COPY;
 }
 bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, const struct operand **b,
                   struct panels *how) {
     const struct machine *m = l->o->target->machine;
     const struct stmt *s = p->sum;
+    int along, summed;
     for (const struct micro_speed *i = m->micros; i && i->micro; i++)
         for (int k = 0; k < 2; k++) {
             const struct operand *first = k ? &p->b : &p->a, *second = k ? &p->a : &p->b;
             if (first->read != first->value || second->read != second->value) continue;
-            if (!rows_meet_lanes(s, first->read, second->read, &how->along, &how->summed)) continue;
-            if (!takes_sum(i->micro, t, s->u.stage.red[0]) || !is_worth_it(l, s, i, second->axes)) continue;
-            how->lanes = const_extent(s->u.stage.axes[s->u.stage.naxes - 1]) < 0 ? 1 : i->micro->n0;
-            how->group = i->micro->side;
+            if (!rows_meet_lanes(s, first->read, second->read, &along, &summed)) continue;
+            if (!takes_sum(i->micro, t, s->u.stage.red[0]) || !is_worth_it(l, s, i, second)) continue;
+            *how = micro_panels(i->micro, const_extent(s->u.stage.axes[s->u.stage.naxes - 1]) < 0, along, summed);
             if (!counts_blocks_alike(l->c, second->read, s->u.stage.red[0], how)) continue;
             *b = second;
             return true;

@@ -5,7 +5,7 @@
 
 static struct param_layout layout_of_buf(void *env, const struct buf *b) {
     const struct value_layout *v = map_get(&((struct lowering *)env)->specs, PKEY(b));
-    return v ? (struct param_layout){v->block, v->halo, v->panels, v->spec} : (struct param_layout){0};
+    return layout_of_param(v);
 }
 static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
     lower_lay_out(env, to, like, add, block);

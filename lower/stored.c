@@ -29,7 +29,7 @@ static struct param_layout layout_of_operand(void *env, const struct buf *b) {
     const struct reader *r = env;
     const struct value *v = probed_value(r->l->probes, r->n, b);
     const struct value_layout *lay = v ? layout_of_value(r->l, v) : NULL;
-    return lay ? (struct param_layout){lay->block, lay->halo, lay->panels, lay->spec} : (struct param_layout){0};
+    return layout_of_param(lay);
 }
 static struct buf *as_it_is(void *env, struct buf *b) {
     (void)env;

@@ -87,7 +87,7 @@ static double cycles_of(const struct product *p, const struct micro_speed *s, co
     double vectors = (cells_of(p, &p->a) + cells_of(p, &p->b)) * COPY / machine_lanes(m, I32);
     if (!s) return products / machine_products(m, I32, I32) + vectors;
     if (w->depth) products *= (double)w->depth / (double)const_extent(summed(p));
-    return micro_cycles(m, s, products) + vectors + cells_of(p, &p->b);
+    return products / micro_products(m, s) + vectors + cells_of(p, &p->b);
 }
 static bool takes(const struct product *p, const struct micro *m) {
     int64_t lo, hi;
@@ -199,7 +199,7 @@ void computed_bytes_rewrite(const struct algorithm_query *q, const struct algori
     struct way w = choose_way(&p);
     const struct var *lane = p.s->u.stage.axes[p.s->u.stage.naxes - 1],
                      *step = w.depth ? var_new(c, summed(&p)->name, x_int(c, w.depth)) : summed(&p);
-    if (w.by) p.how.group = w.by->side, p.how.lanes = const_extent(lane) < 0 ? 1 : w.by->n0;
+    if (w.by) p.how = micro_panels(w.by, const_extent(lane) < 0, p.how.along, p.how.summed);
     struct buf *a = copy_factor(&p, &p.a, &w, w.a, NULL, out),
                *b = copy_factor(&p, &p.b, &w, w.b, w.by ? &p.how : NULL, out);
     if (!w.less) p.s->u.stage.init = begin_of(&p, &w, out);

@@ -193,7 +193,7 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
     const struct micro *k = s->micro;
     double copy = must_group(q, k, channels) ? cells * COPY : cycles_of_copy(q, k->a, cells);
     if (channels) products *= (double)in_groups(channels, k) / (double)channels;
-    return micro_cycles(q->at->m, s, products) + copy + cycles_of_weights(q, k->b);
+    return products / micro_products(q->at->m, s) + copy + cycles_of_weights(q, k->b);
 }
 /* The steps of the sum over a group's channels, from where it begins, are whole ones of the micro-kernel. */
 static bool sums_groups(const struct sums *q, const struct micro *k) {
@@ -536,9 +536,6 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
     }
     return "";
 }
-double micro_cycles(const struct machine *m, const struct micro_speed *s, double products) {
-    return products / ((s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts);
-}
 /* Where b' lies. Its cells are computed for that where zero points differ alone: weights are many. */
 static void find_range(struct sums *q) {
     const struct var *dims[32];
@@ -558,7 +555,7 @@ static double fastest(struct sums *q) {
         int64_t lo, hi;
         if (m->micro->sum != I32) continue;
         if (!known && micro_within(m->micro, &lo, &hi)) find_range(q), known = true;
-        if (within_limits(m->micro, q)) least = fmin(least, micro_cycles(q->at->m, m, products));
+        if (within_limits(m->micro, q)) least = fmin(least, products / micro_products(q->at->m, m));
     }
     return least;
 }

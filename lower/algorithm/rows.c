@@ -22,7 +22,7 @@ static double products_cycles(const struct algorithm_query *q, double cells, dou
     const struct problem *k = q->k;
     for (const struct micro_speed *s = k->product ? q->m->micros : NULL; s && s->micro; s++)
         if (s->micro->sum == F32 && s->micro->a == k->a.read->u.buf->type && s->micro->b == k->b.read->u.buf->type)
-            least = fmin(least, micro_cycles(q->m, s, cells * depth));
+            least = fmin(least, cells * depth / micro_products(q->m, s));
     return least;
 }
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {

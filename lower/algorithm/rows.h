@@ -60,7 +60,6 @@ void byte_weights_rewrite(const struct algorithm_query *q, const struct algorith
 const char *sparse_blocks_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double sparse_blocks_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void sparse_blocks_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
-double micro_cycles(const struct machine *m, const struct micro_speed *s, double products);
 /* So many bytes, moved once from or to beyond the second level of cache. */
 double bytes_cycles(const struct machine *m, double bytes);
 /* So many weights of f32, read once in a run. */

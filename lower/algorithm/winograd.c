@@ -157,7 +157,7 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
     double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* there and back */
-    double products = row->whole ? micro_cycles(q->m, micro_of_words(q->m), z.tiles * z.oc * all * z.ic)
+    double products = row->whole ? z.tiles * z.oc * all * z.ic / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, all * z.ic);
     return products + transforms + bytes_cycles(q->m, bytes) + weights_cycles(q->m, all * z.ic * z.oc * cell / 4);
 }

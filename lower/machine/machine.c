@@ -10,9 +10,12 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
     const struct operation *o = machine_op(m, X_FMA, t);
     return o ? o : machine_op(m, X_ADD, t);
 }
+double micro_products(const struct machine *m, const struct micro_speed *s) {
+    return (s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts;
+}
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
-        if (s->micro->a == t && s->micro->sum == sum) return s->starts * s->micro->m0 * s->micro->n0 * s->micro->k0;
+        if (s->micro->a == t && s->micro->sum == sum) return micro_products(m, s);
     const struct operation *op = machine_multiply_add(m, sum);
     return op ? op->starts * machine_lanes(m, sum) : 0;
 }

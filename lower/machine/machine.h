@@ -70,6 +70,8 @@ extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avx
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t); /* NULL: it has no such */
 /* The operation that sums products: a fused one, else the addition. NULL: nothing is known of sums of that type. */
 const struct operation *machine_multiply_add(const struct machine *m, enum dtype t);
+/* Products that a micro-kernel adds in a cycle. */
+double micro_products(const struct machine *m, const struct micro_speed *s);
 /* Products of factors that lie as t which are summed as `sum` in a cycle, by the first micro-kernel for them; 0:
  * nothing is known of such sums. */
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum);

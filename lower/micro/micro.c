@@ -56,6 +56,9 @@ const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "m
 const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16"};
 const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16"};
 
+struct panels micro_panels(const struct micro *m, bool open, int along, int summed) {
+    return (struct panels){open ? 1 : m->n0, m->side, along, summed};
+}
 bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi) {
     const struct instr_row *row = micro->instr ? instr_by_name(micro->instr) : NULL;
     if (!row || !row->within.hole) return false;

@@ -27,6 +27,8 @@ struct micro {
 struct panels {
     int lanes, group, along, summed;
 };
+/* How m takes it; open: the lanes are of an open number. */
+struct panels micro_panels(const struct micro *m, bool open, int along, int summed);
 /* The sums are in registers of m0 rows, and go through memory to what follows. */
 static inline bool micro_has_tiles(const struct micro *micro) { return micro->m0 > 1; }
 /* What b's values must lie within besides, for the instruction to be right; false: no more than its type. */

@@ -43,12 +43,7 @@ static bool same_size(V a, int i, V b, int k, const char *what) {
     n_private("Require", (const V[]){N_OP("Equal", n_dim(a, i), n_dim(b, k))}, 1, 0, ATTRS(attr_str("reason", what)));
     return true;
 }
-/* v in these dims, which are vectors of one number. */
-static V in_dims(V v, const V *dims, int n) {
-    V all = n_op("Concat", 0, dims, n, ATTRS(attr_int("axis", 0)));
-    return N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), v, all);
-}
-#define IN_DIMS(v, ...) in_dims(v, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)))
+#define IN_DIMS(v, ...) n_in_dims(v, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)))
 static V size_of_head(V v, int64_t heads) { return N_OP("Div", n_dim(v, 2), N_INTS(heads)); }
 /* v of rank 3 or 4 as [batch, heads, length, size]; NULL after a diagnostic. */
 static V as_heads(V v, int64_t heads) {

@@ -209,6 +209,10 @@ static V channel_moved(V v, bool to_front) {
     perm[to_front ? 1 : r - 1] = to_front ? r - 1 : 1;
     return n_transpose(v, perm, r);
 }
+V n_in_dims(V v, const V *dims, int n) {
+    V all = n_op("Concat", 0, dims, n, ATTRS(attr_int("axis", 0)));
+    return N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), v, all);
+}
 V n_channels_first(V v) { return channel_moved(v, true); }
 V n_channels_last(V v) { return channel_moved(v, false); }
 

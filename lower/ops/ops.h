@@ -119,6 +119,8 @@ void out_reshaped(int k, T x, X dims);
 /* For expansions: a node in the place of the one that is expanded, with the attributes of that one that its own
  * operator knows. */
 struct node *n_with_attrs(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
+/* v in these dims, which are vectors one behind the other. */
+V n_in_dims(V v, const V *dims, int n);
 /* [n, c, spatial...] of [n, spatial..., c], and back. */
 V n_channels_first(V v);
 V n_channels_last(V v);

@@ -496,8 +496,8 @@ static void exp_col2im(void) {
     if (fail_if(x->type.rank != 3, E_RANK, "columns of rank %d; 3 is expected", x->type.rank)) return;
     V image = of_length(1, r), block = of_length(2, r);
     V channels = N_OP("Div", n_dim(x, 1), N_WITH("ReduceProd", ATTRS(attr_int("keepdims", 1)), block));
-    V dims = N_WITH("Concat", ATTRS(attr_int("axis", 0)), n_dim(x, 0), channels, block, blocks_of(image, block));
-    V ins[] = {N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), x, dims), image};
+    const V dims[] = {n_dim(x, 0), channels, block, blocks_of(image, block)};
+    V ins[] = {n_in_dims(x, dims, 4), image};
     V y = n_inferred(n_with_attrs("gcc2nn", "Columns", ins, 2, 1));
     if (y) gout(0, y);
 }

@@ -31,6 +31,12 @@ double typical_result(struct ctx *c, const struct stmt *s) {
     for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(c, s, k);
     return cells;
 }
+double typical_rows(struct ctx *c, const struct stmt *sum, const struct operand *factor) {
+    double rows = 1;
+    for (int k = 0; k < sum->u.stage.naxes; k++)
+        if (!(factor->axes >> k & 1)) rows *= typical_axis(c, sum, k);
+    return rows;
+}
 int dim_of(expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)
         if (load->arg[k]->op == X_VAR && load->arg[k]->u.var == v) return k;

@@ -95,6 +95,8 @@ double typical_size(struct ctx *c, const expr *dims, int n, int64_t open);
 /* Of a stage, the extent of axis k, and the cells of its result: where nothing is known of an open batch it is one. */
 double typical_axis(struct ctx *c, const struct stmt *s, int k);
 double typical_result(struct ctx *c, const struct stmt *s);
+/* So many results of a sum each cell of a factor takes part in. */
+double typical_rows(struct ctx *c, const struct stmt *sum, const struct operand *factor);
 static inline bool checks_sizes(const struct stmt *s) { return s->kind == S_CHECK && !x_has(s->u.check.cond, XF_LOAD); }
 static inline bool is_constant(const struct buf *b) { return b->data != NULL; }
 
