@@ -102,13 +102,38 @@ static bool read_by_window(struct lowering *l, const struct value *v) {
 static bool makes_blocks(struct lowering *l, const struct group *gr) {
     return gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
 }
+static bool must_be_plain(struct lowering *l, const struct value *v) {
+    const struct value_layout *lay = layout_of_value(l, v);
+    return lay && lay->plain;
+}
+bool value_leaves(struct lowering *l, const struct value *v) { return value_is_result(v) || must_be_plain(l, v); }
+static bool is_given(struct lowering *l, const struct value *v) {
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].region && v->uses.v[k].region != l->g->top) return false;
+    return value_is_result(v);
+}
+/* What a model gives and kernels read, too, lies as they want it; the caller gets a plain copy. */
+static bool is_given_and_read(struct lowering *l, const struct value *v) {
+    bool read = false;
+    for (int k = 0; k < v->uses.n; k++) read |= v->uses.v[k].node && use_reads(l->probes, &v->uses.v[k]);
+    return read && is_given(l, v);
+}
+static bool keeps_plain(struct lowering *l, const struct value *v) {
+    return must_be_plain(l, v) || (value_is_result(v) && !is_given_and_read(l, v));
+}
+/* So do windows and rows of blocks, which compute vectors of channels there and cell by cell across them. Products
+ * write plain cells as well, and so do maps and moves, which may make far more than they read. */
+static bool is_given_of_blocks(struct lowering *l, const struct group *gr, const struct value *v) {
+    return machine_lanes(l->o->target->machine, F32) > 1 && (gr->cls == CLASS_WINDOW || gr->cls == CLASS_ROW) &&
+           is_given(l, v) && !must_be_plain(l, v) && reads_blocked(l, gr, v);
+}
 /* What is added to the result of a window or a convolution, in the same kernel, is read in lanes if it lies as that. */
 static bool joins_blocks(struct lowering *l, const struct groups *gs, const struct value *v) {
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
         const struct group *gr = n && !n->op->control ? map_get(&gs->of_node, PKEY(n)) : NULL;
         if (gr && n != gr->anchor && n->outs.n == 1 && type_same_dims(&n->outs.v[0]->type, &v->type) &&
-            makes_blocks(l, gr) && !value_leaves(l, n->outs.v[0]))
+            makes_blocks(l, gr) && !keeps_plain(l, n->outs.v[0]))
             return true;
     }
     return false;
@@ -120,17 +145,13 @@ static struct value_layout *layout_for(struct lowering *l, const struct value *v
     map_put(&l->layouts, PKEY(v), lay);
     return lay;
 }
-static bool must_be_plain(struct lowering *l, const struct value *v) {
-    const struct value_layout *lay = layout_of_value(l, v);
-    return lay && lay->plain;
-}
-bool value_leaves(struct lowering *l, const struct value *v) { return value_is_result(v) || must_be_plain(l, v); }
 const char *layout_why_plain(struct lowering *l, const struct value *v) {
     const struct machine *m = l->o->target->machine;
     int64_t channels;
     if (m->gpu) return "kernels of a GPU want tensors plain";
     if (machine_lanes(m, F32) < 2 && machine_group(m, narrow_type(l, v)) < 2) return "the target has no vectors";
-    if (value_is_result(v)) return "it is a result of the model, which lies as the caller expects";
+    if (value_is_result(v) && !is_given_and_read(l, v))
+        return "it is a result of the model, which lies as the caller expects";
     if (must_be_plain(l, v)) return "a call or a body reads or makes it";
     if (!fills_lanes(v->type.dtype)) return "elements of its type do not fill lanes";
     if (v->type.rank > 5) return "it has more than five axes";
@@ -168,7 +189,7 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
             struct value *v = gr->nodes.v[i]->outs.v[k];
             int lanes = v ? lanes_for(l, v) : 0;
-            if (!lanes || value_leaves(l, v)) continue;
+            if (!lanes || (keeps_plain(l, v) && !is_given_of_blocks(l, gr, v))) continue;
             if (makes_blocks(l, gr) || moves_blocked(l, gr, v) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
                   ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
@@ -183,7 +204,7 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
     int64_t lo[32], hi[32];
     double fill = 0;
     struct value *v = n->ins.v[k];
-    if (!v || v->init || v->type.kind != TY_TENSOR || !fills_lanes(v->type.dtype) || must_be_plain(l, v) ||
+    if (!v || v->init || v->type.kind != TY_TENSOR || !fills_lanes(v->type.dtype) || keeps_plain(l, v) ||
         !node_halo(l->probes, n, k, lo, hi, &fill))
         return;
     struct value_layout *lay = layout_for(l, v);
@@ -270,7 +291,6 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
         for (int k = 0; k < n->outs.n; k++) {
             struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;
             if (!lay) continue;
-            if (value_is_result(n->outs.v[k])) lay->block = 0, lay->halo = false; /* API buffers are plain */
             write_spec(l->c, lay, n->outs.v[k]->type.rank);
         }
     for (int k = 0; k < r->params.n; k++) {

@@ -64,15 +64,16 @@ void lower_lay_out(struct lowering *l, struct buf *to, const struct buf *like, i
         layout_changed(l->c, lay, like->nlogical, lay->fill + (double)add, lay->block ? lay->block : block);
     if (r->spec) lower_give_layout(l, to, r);
 }
-struct buf *lower_buf(struct lowering *l, struct value *v) {
-    struct buf *b = map_get(&l->bufs, PKEY(v));
-    if (b) return b;
-    if (v->init) return const_buf(l, v);
-    b = lower_alloc(l, *v->name ? v->name : "t", v->type.dtype, v->type.dims, v->type.rank);
+static struct buf *own_buf(struct lowering *l, struct value *v) {
+    struct buf *b = lower_alloc(l, *v->name ? v->name : "t", v->type.dtype, v->type.dims, v->type.rank);
     lower_bind(l, v, b);
     struct value_layout *lay = layout_of_value(l, v);
     if (lay && lay->spec) lower_give_layout(l, b, lay);
     return b;
+}
+struct buf *lower_buf(struct lowering *l, struct value *v) {
+    struct buf *b = map_get(&l->bufs, PKEY(v));
+    return b ? b : v->init ? const_buf(l, v) : own_buf(l, v);
 }
 
 /* ---- copies */
@@ -319,18 +320,14 @@ static bool lower_on_copies(struct lowering *l, const struct groups *gs, const s
     struct node *last = gr->nodes.v[gr->nodes.n - 1];
     struct value *x = gr->anchor->ins.v[0], *y = last->outs.v[0];
     struct value_layout *lay = layout_of_value(l, y);
-    struct buf *as_made = lower_buf(l, x);
-    const char *spec = lay ? lay->spec : NULL;
+    struct buf *as_made = lower_buf(l, x), *as_read = lay && lay->spec ? lower_buf(l, y) : NULL;
     if (!buf_is_plain(as_made)) lower_plain_copy(l, gr->anchor, 0);
-    if (lay) lay->spec = NULL;
+    if (as_read) lower_bind(l, y, lower_alloc(l, as_read->name, as_read->type, y->type.dims, y->type.rank));
     bool ok = lower_statements_of(l, gs, gr);
-    if (lay) lay->spec = spec;
     lower_bind(l, x, as_made);
-    if (!ok || !spec) return ok;
-    struct buf *plain = lower_buf(l, y), *b = lower_alloc(l, plain->name, plain->type, y->type.dims, y->type.rank);
-    lower_give_layout(l, b, lay);
-    copy_for(l, last, b, plain);
-    lower_bind(l, y, b);
+    if (!ok || !as_read) return ok;
+    copy_for(l, last, as_read, lower_buf(l, y));
+    lower_bind(l, y, as_read);
     return true;
 }
 /* The view among those that the group would read through that makes v; NULL: none does. */
@@ -491,6 +488,12 @@ static void pad_param(struct lowering *l, struct value *v) {
     l->nodes = nodes;
     lower_bind(l, v, b);
 }
+/* A result that does not lie as the caller expects is made elsewhere, and copied in the end. */
+static void make_elsewhere(struct lowering *l, struct value *v) {
+    struct value_layout *lay = layout_of_value(l, v);
+    const struct buf *b = map_get(&l->bufs, PKEY(v));
+    if (lay && lay->spec && b && b->scope == SC_PARAM && v->def) own_buf(l, v);
+}
 bool lower_region(struct lowering *l, struct region *r) {
     struct groups *gs =
         group_region(l->probes, r, l->o->target ? l->o->target->machine : NULL, !l->o->no_fuse, alone(l));
@@ -500,6 +503,7 @@ bool lower_region(struct lowering *l, struct region *r) {
     remark_region(l, r, gs);
     for (int k = 0; k < gs->list.n; k++) PUSH(&l->c->arena, &l->from->groups, gs->list.v[k]);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
+    for (int k = 0; k < r->results.n; k++) make_elsewhere(l, r->results.v[k]);
     return lower_groups(l, gs);
 }
 
