@@ -123,6 +123,18 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     g->often = 2 * lines >= tiles * (double)b.chunk;
     return true;
 }
+/* Panel by panel a tile writes to rows that are so many bytes apart, or more, where a set of the caches soon has more
+ * lines to hold than ways. */
+bool goes_by_rows(struct plan *u, const struct tiling *g) {
+    enum { FAR_APART = 2048 };
+    int64_t row = g->N * dtype_bytes(g->q->out->u.stage.buf->type);
+    double bytes = steps_of_sum(u, g) * g->micro->k0 * (double)g->N * (double)dtype_bytes(g->vec->u.buf->type);
+    for (int i = 0; i < nsums_of(g); i++)
+        if (const_extent(g->q->sum->u.stage.red[i]) < 1) return false;
+    return g->row >= 0 && g->group < 0 && g->lane == naxes_of(g) - 1 && g->lanes > 1 && !g->scattered && !g->blocked &&
+           !g->per && !g->chunk && !g->lone && !micro_has_tiles(g->micro) && row >= FAR_APART && g->N > g->nv &&
+           g->counted > g->mr && bytes <= (double)u->m->l1.bytes;
+}
 /* Vectors of a panel's reach, groups of channels or all lanes; how many such reaches there are. */
 static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times) {
     *times = 1;

@@ -122,7 +122,37 @@ static void staged_loops(struct plan *u, const struct tiling *g, bool rows) {
     step_kind(&u->s, LK_UNROLL, LOOPS(role.stored_pieces));
     step_kind(&u->s, LK_VECTOR, LOOPS(role.stored_lane));
 }
-/* The result's loops from outside to inside: other axes, groups of rows, panels, rows of the group, tiles. */
+static void split_rows(struct plan *u, const struct tiling *g, const char *row) {
+    if (row && g->rows > 0) plan_tiles(u, row, role.row_tiles, role.tile_row, g->rows, 1, g->mr);
+    else if (row) step_split(&u->s, row, g->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
+}
+static void split_lanes(struct plan *u, const struct tiling *g, const char *lane) {
+    step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
+}
+/* The loop that tiles are computed in. What is moved between others goes there before it is split, which may leave a
+ * rest: groups of rows, panels, rows of the group, tiles; or tiles of rows, and their panels. */
+static const char *tile_loops(struct plan *u, const struct tiling *g, const char *group, const char *lane,
+                              const char *row) {
+    if (g->by_rows) {
+        step_reorder(&u->s, LOOPS(row, lane));
+        split_rows(u, g, row);
+        step_reorder(&u->s, LOOPS(role.row_tiles, lane, role.tile_row));
+        split_lanes(u, g, lane);
+        step_reorder(&u->s, LOOPS(role.panels, role.tile_row, role.panel_cell));
+        return role.panels;
+    }
+    if (g->together) {
+        step_split(&u->s, group, g->together, role.row_groups, role.group_row,
+                   cut_if(const_extent(axis_var(g, g->group)) % g->together));
+        step_reorder(&u->s, LOOPS(role.row_groups, lane, role.group_row, row));
+    }
+    const char *inner = g->together ? role.group_row : group;
+    split_lanes(u, g, lane);
+    step_reorder(&u->s, LOOPS(role.panels, inner, row, role.panel_cell));
+    split_rows(u, g, row);
+    return row ? role.row_tiles : inner ? inner : role.panels;
+}
+/* The result's loops, other axes outside. */
 static void result_loops(struct plan *u, const struct tiling *g) {
     const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
                *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL;
@@ -132,18 +162,8 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     add_loops(&u->s, &order, g->together ? LOOPS(group, lane, row) : LOOPS(lane, group, row));
     step_reorder(&u->s, order);
     if (g->lone) step_specialize(&u->s, order.v[0], arena_printf(&u->c->arena, "1<#%s", row), role.lone);
-    if (g->together) { /* panels move between before they are split, which may leave a rest */
-        step_split(&u->s, group, g->together, role.row_groups, role.group_row,
-                   cut_if(const_extent(axis_var(g, g->group)) % g->together));
-        step_reorder(&u->s, LOOPS(role.row_groups, lane, role.group_row, row));
-    }
-    const char *inner = g->together ? role.group_row : group;
-    step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
-    step_reorder(&u->s, LOOPS(role.panels, inner, row, role.panel_cell));
-    if (row && g->rows > 0) plan_tiles(u, row, role.row_tiles, role.tile_row, g->rows, 1, g->mr);
-    else if (row) step_split(&u->s, row, g->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
+    const char *at = tile_loops(u, g, group, lane, row);
     if (g->lone) lone_row(u, g);
-    const char *at = row ? role.row_tiles : inner ? inner : role.panels;
     if (g->staged) step_compute_at(&u->s, role.tile, at, SC_STACK);
     step_compute_at(&u->s, g->q->sum->u.stage.buf->base, at, micro_has_tiles(g->micro) ? SC_STACK : SC_PARAM);
     if (g->staged) staged_loops(u, g, row != NULL);

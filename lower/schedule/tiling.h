@@ -30,6 +30,8 @@ bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var 
 bool looks_up(struct plan *u, const struct tiling *g);
 /* The best of this way: together, chunk, outside, prefetch, often. false: there is none. */
 bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way);
+/* All panels stay in the first level, and the result is written row by row. */
+bool goes_by_rows(struct plan *u, const struct tiling *g);
 /* Rows of a tile whose lines meet more others in a set of the first level than it has ways: a line is gone before the
  * next step of the sum reads on in it. That is so where rows are powers of two apart. */
 int64_t rows_that_collide(struct plan *u, const struct tiling *g);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What may be left out when a step is refused. */
-enum part { NOTHING, STAGE, PREFETCH, CHUNKS, LONE, GROUPS, LANES };
+enum part { NOTHING, BY_ROWS, STAGE, PREFETCH, CHUNKS, LONE, GROUPS, LANES };
 
 /* ---- the tile */
 /* So many cells beside each other, at most n, which do not reach into another group. */
@@ -82,6 +82,7 @@ struct family {
 static void add_tiling(struct plan *u, struct family *f, struct tiling g) {
     enum dtype sum = u->k->sum->u.stage.buf->type;
     g.lone = lone_panels(u, &g);
+    g.by_rows = goes_by_rows(u, &g);
     g.piece = 1;
     while (g.across && g.nv % (2 * g.piece) == 0 && 2 * g.piece < g.vector) g.piece *= 2;
     bool much = u->k->out->u.stage.buf->type != sum || g.piece > 1; /* is there to compute */
@@ -175,6 +176,7 @@ static bool leave_out(struct plan *u, struct tiling *g, enum part what) {
     struct tiling old = *g;
     switch (what) {
     case NOTHING: return true;
+    case BY_ROWS: g->by_rows = false; return old.by_rows;
     case STAGE: g->staged = false, g->piece = 1; return old.staged;
     case PREFETCH: g->prefetch = false; return old.prefetch;
     case CHUNKS: /* panels may be prefetched where chunks were not */
@@ -188,7 +190,7 @@ static bool leave_out(struct plan *u, struct tiling *g, enum part what) {
 }
 /* The best one, and what is left of it when more and more is left out. */
 static void add_best(struct plan *u, struct points *out, struct tiling g) {
-    static const enum part order[] = {NOTHING, STAGE, PREFETCH, CHUNKS, PREFETCH, LONE, GROUPS, LANES};
+    static const enum part order[] = {NOTHING, BY_ROWS, STAGE, PREFETCH, CHUNKS, PREFETCH, LONE, GROUPS, LANES};
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         if (!leave_out(u, &g, order[k])) continue;
         contraction_cycles(u, &g);
@@ -241,6 +243,7 @@ static void print_contraction(struct text *t, struct plan *u, const struct point
     if (g->beside) text_printf(t, ", %s written out", sum_name(u->c, u->k, g->order[g->norder - 1]));
     if (g->together) text_printf(t, ", %lld of %s together", (long long)g->together, axis_name(u->c, u->k, g->group));
     if (g->chunk) text_printf(t, ", %lld blocks at a time%s", (long long)g->chunk, g->outside ? ", outside" : "");
+    if (g->by_rows) text_add(t, ", row by row");
     if (g->lone) text_printf(t, ", %lld panels for one row", (long long)g->lone);
     if (g->prefetch) text_add(t, g->often ? ", prefetch in each block" : ", prefetch");
 }
