@@ -73,7 +73,7 @@ static void op_pad(void) {
             from = push(from, p), own = push(own, p);
             continue;
         }
-        bool once = reaches_once(before[k], after[k], d), far = reflect && !once;
+        bool once = reaches_once(before[k], after[k], d), far = wrap || (reflect && !once);
         if (edge) there = clampi(p, idx(0), sub(d, idx(1)));
         else if (reflect) there = once ? mirrored_once(p, d) : mirrored(p, d);
         else if (wrap) there = wrapped(p, before[k], after[k], d);
@@ -82,7 +82,7 @@ static void op_pad(void) {
         from = push(from, there), own = push(own, far ? p : there);
         divides |= far;
     }
-    if (!constant) { /* no remainder where there is nothing to mirror */
+    if (!constant) { /* no remainder where there is nothing to mirror or repeat */
         out(0, dtype(x), i, divides ? sel(inside, at(x, own), at(x, from)) : at(x, from));
         return;
     }

@@ -16,7 +16,7 @@ static const char *map_points(struct plan *u, struct points *out) {
 /* The last block, which is not full, becomes a nest of its own. */
 static void cut_rest(struct plan *u, const struct stmt *out) {
     int64_t n = const_extent(out->u.stage.axes[1]), whole = n - n % lanes_of(u);
-    if (whole) step_cut(&u->s, axis_loop(u->c, out, 1), whole);
+    if (whole) step_cut(&u->s, axis_loop(u->c, out, 1), whole, NULL);
 }
 static const char *map_steps(struct plan *u, const struct point *p) {
     layout_steps(&u->s, u->p, u->l);

@@ -210,7 +210,7 @@ static void write_channels(const struct nest *q) {
     const char *blocks = role_in(q, role.channels), *lane = role_in(q, role.channel);
     int64_t n = const_extent(nest_var(q->l, 1)), lanes = lanes_of(q->u);
     struct word_list order = {0};
-    if (n > lanes && n % lanes) step_cut(s, name_of(q, 1), n - n % lanes);
+    if (n > lanes && n % lanes) step_cut(s, name_of(q, 1), n - n % lanes, NULL);
     step_split(s, name_of(q, 1), lanes, blocks, lane, TAIL_NONE);
     add_loops(s, &order, LOOPS(name_of(q, 0), blocks));
     for (int k = 2; k < q->l->depth; k++) add_loop(s, &order, name_of(q, k));

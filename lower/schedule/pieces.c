@@ -4,51 +4,62 @@
 #include "lower/schedule/cpu.h"
 
 enum { PIECES_MAX = 8 };
+struct piece {
+    expr size;
+    int64_t count;
+};
 struct pieces {
     struct plan *u;
     const struct var *v;   /* the cells of the piece that is looked at .. */
-    int64_t next;          /* .. and where in it another one begins; its size: nowhere */
+    expr next;             /* .. and where in it another one begins; its size: nowhere */
     int64_t period, phase; /* or they begin at phase and then every so many cells; 0: none do */
-    struct tile_size sizes[PIECES_MAX + 1];
-    int n;
+    struct piece part[PIECES_MAX];
+    int n, cuts;
+    bool open; /* the size of one is; those before and behind it are cut off */
 };
 
 /* ---- where they begin */
-static void begin_piece(struct pieces *q, int64_t at) {
-    if (at > 0 && at < q->next) q->next = at;
+static void begin_piece(struct pieces *q, expr at) {
+    expr zero = x_int(q->u->c, 0);
+    if (at != zero && at != q->next && x_proves_le(q->u->c, zero, at) && x_proves_le(q->u->c, at, q->next))
+        q->next = at;
 }
 /* e is v + rest (way 1) or rest - v (way -1). */
-static bool moves_with(const struct pieces *q, expr e, int64_t *way, int64_t *rest) {
-    expr r;
-    return x_linear_in(q->u->c, e, q->v, way, &r) && (*way == 1 || *way == -1) && x_is_int(r, rest);
+static bool moves_with(const struct pieces *q, expr e, int64_t *way, expr *rest) {
+    return x_linear_in(q->u->c, e, q->v, way, rest) && (*way == 1 || *way == -1) && !x_has(*rest, XF_VAR | XF_LOAD);
 }
 /* A piece begins where e, which moves with v, becomes `least` or more, or is no longer. */
-static void turn(struct pieces *q, expr e, int64_t least) {
-    int64_t way, rest;
-    if (moves_with(q, e, &way, &rest)) begin_piece(q, way > 0 ? least - rest : rest - least + 1);
+static void turn(struct pieces *q, expr e, expr least) {
+    struct ctx *c = q->u->c;
+    int64_t way;
+    expr rest;
+    if (moves_with(q, e, &way, &rest))
+        begin_piece(q, way > 0 ? x_sub(c, least, rest) : x_addi(c, x_sub(c, rest, least), 1));
 }
 static void repeat(struct pieces *q, expr e, expr by) {
     int64_t way, rest, n;
-    if (!x_is_int(by, &n) || n < 1 || !moves_with(q, e, &way, &rest) || way < 0) return;
+    expr r;
+    if (!x_is_int(by, &n) || n < 1 || !moves_with(q, e, &way, &r) || !x_is_int(r, &rest) || way < 0) return;
     q->period = n, q->phase = ((-rest) % n + n) % n;
 }
 static bool find_pieces(void *env, expr e) {
     struct pieces *q = env;
     struct ctx *c = q->u->c;
-    int64_t dim, way, rest;
+    int64_t way;
+    expr rest;
     if (!x_uses_var(c, e, q->v)) return true;
     if (e->op == X_LOAD)
         for (int k = 0; e->has_fill && k < e->n - 1; k++) {
-            turn(q, e->arg[k], 0);
-            if (x_is_int(e->u.buf->logical[k], &dim)) turn(q, e->arg[k], dim);
+            turn(q, e->arg[k], x_int(c, 0));
+            turn(q, e->arg[k], e->u.buf->logical[k]);
         }
     if (e->n != 2 || e->arg[0]->type != IDX) return true;
     if (e->op == X_MOD || e->op == X_DIV) return repeat(q, e->arg[0], e->arg[1]), true;
     expr d = x_sub(c, e->arg[0], e->arg[1]);
     if (e->op == X_MIN || e->op == X_MAX) /* where both are equal, cells go on as they do beside it */
-        turn(q, moves_with(q, d, &way, &rest) ? x_muli(c, d, way) : d, e->op == X_MAX ? 0 : 1);
-    if (e->op == X_LT || e->op == X_EQ || e->op == X_NE) turn(q, d, 0);
-    if (e->op == X_LE || e->op == X_EQ || e->op == X_NE) turn(q, d, 1);
+        turn(q, moves_with(q, d, &way, &rest) ? x_muli(c, d, way) : d, x_int(c, e->op == X_MAX ? 0 : 1));
+    if (e->op == X_LT || e->op == X_EQ || e->op == X_NE) turn(q, d, x_int(c, 0));
+    if (e->op == X_LE || e->op == X_EQ || e->op == X_NE) turn(q, d, x_int(c, 1));
     return true;
 }
 
@@ -70,65 +81,69 @@ static bool reads_along(void *env, expr e) {
     return !q->bad;
 }
 /* What stage s computes of the cells from there on, of pieces of that size. */
-static expr value_of(struct pieces *q, const struct stmt *s, int64_t from, struct tile_size pieces) {
+static expr value_of(struct pieces *q, const struct stmt *s, expr from, struct piece p) {
     struct ctx *c = q->u->c;
-    expr part = pieces.count == 1 ? x_int(c, 0) : x_var(c, var_new(c, "part", x_int(c, pieces.count)));
-    q->v = var_new(c, "cell", x_int(c, pieces.size));
-    expr at = x_addi(c, x_add(c, x_muli(c, part, pieces.size), x_var(c, q->v)), from);
+    expr part = p.count == 1 ? x_int(c, 0) : x_var(c, var_new(c, "part", x_int(c, p.count)));
+    q->v = var_new(c, "cell", p.size);
+    expr at = x_add(c, x_add(c, x_mul(c, part, p.size), x_var(c, q->v)), from);
     return x_subst1(c, s->u.stage.value, s->u.stage.axes[s->u.stage.naxes - 1], at);
 }
-static bool has_lanes(struct pieces *q, int64_t from, struct tile_size pieces, bool whole) {
+static bool has_lanes(struct pieces *q, expr from, struct piece p, bool whole) {
     for (int i = 0; i < q->u->k->stages.n; i++) {
-        expr value = value_of(q, q->u->k->stages.v[i], from, pieces);
+        expr value = value_of(q, q->u->k->stages.v[i], from, p);
         if (!x_visit(value, reads_along, &(struct reading){q->u, q->v, whole, false})) return false;
     }
     return true;
 }
-static void add_pieces(struct pieces *q, int64_t from, int64_t size, int64_t count) {
-    struct tile_size pieces = {size, count};
-    if (!size || !count) return;
-    if (!has_lanes(q, from, pieces, false)) pieces = (struct tile_size){1, size * count};
-    if (q->n <= PIECES_MAX) q->sizes[q->n++] = pieces;
+/* false: there are too many pieces, or those of open size cannot be told apart. */
+static bool add_pieces(struct pieces *q, expr from, expr size, int64_t count) {
+    struct piece p = {size, count};
+    int64_t n = 1;
+    bool open = !x_is_int(size, &n), lanes = has_lanes(q, from, p, false);
+    if (!n || !count) return true;
+    if (q->n == PIECES_MAX || (open && (q->open || !lanes))) return false;
+    if (!lanes) p = (struct piece){x_int(q->u->c, 1), n * count};
+    q->open |= open;
+    return q->part[q->n++] = p, true;
 }
 /* Cells from there on are one piece, or several that are equally long, or something else begins among them. */
-static void divide(struct pieces *q, int64_t from, int64_t size) {
+static bool divide(struct pieces *q, expr from, expr size) {
     const struct problem *k = q->u->k;
+    struct ctx *c = q->u->c;
+    int64_t n;
     q->next = size, q->period = 0;
     for (int i = 0; i < k->stages.n; i++)
-        x_visit(value_of(q, k->stages.v[i], from, (struct tile_size){size, 1}), find_pieces, q);
-    int64_t next = q->next, period = q->period, phase = q->phase;
-    if (next < size && q->n <= PIECES_MAX) {
-        divide(q, from, next);
-        divide(q, from + next, size - next);
-    } else if (period && phase + period < size) {
-        int64_t times = (size - phase) / period, whole = phase + times * period;
-        add_pieces(q, from, phase, 1);
-        add_pieces(q, from + phase, period, times);
-        add_pieces(q, from + whole, size - whole, 1);
-    } else add_pieces(q, from, size, 1);
+        x_visit(value_of(q, k->stages.v[i], from, (struct piece){size, 1}), find_pieces, q);
+    expr next = q->next;
+    int64_t period = q->period, phase = q->phase;
+    if (next != size)
+        return ++q->cuts < PIECES_MAX && divide(q, from, next) && divide(q, x_add(c, from, next), x_sub(c, size, next));
+    if (!period || !x_is_int(size, &n) || phase + period >= n) return add_pieces(q, from, size, 1);
+    int64_t times = (n - phase) / period, whole = phase + times * period;
+    return add_pieces(q, from, x_int(c, phase), 1) && add_pieces(q, x_addi(c, from, phase), x_int(c, period), times) &&
+           add_pieces(q, x_addi(c, from, whole), x_int(c, n - whole), 1);
 }
 static const char *pieces_of(struct plan *u, struct pieces *q) {
     const struct problem *k = u->k;
     int naxes = k->out->u.stage.naxes;
-    int64_t inside = 0;
+    int64_t inside = 0, n;
     *q = (struct pieces){.u = u};
     if (k->nreductions || k->nresults != 1 || naxes < 1) return "not maps alone, with one result";
     if (lanes_of(u) < 2) return "there are no vectors";
-    int64_t extent = const_extent(k->out->u.stage.axes[naxes - 1]);
-    if (extent < lanes_of(u)) return "the last axis is open, or short";
+    expr extent = k->out->u.stage.axes[naxes - 1]->extent, zero = x_int(u->c, 0);
+    if (x_is_int(extent, &n) && n < lanes_of(u)) return "the last axis is short";
     for (int i = 0; u->l && i < u->p->params.n; i++)
         if (u->l[i].spec) return "there are layouts";
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
-        if (s->u.stage.naxes != naxes || const_extent(s->u.stage.axes[naxes - 1]) != extent)
+        if (s->u.stage.naxes != naxes || s->u.stage.axes[naxes - 1]->extent != extent)
             return "its stages have other axes";
     }
-    if (has_lanes(q, 0, (struct tile_size){extent, 1}, true)) return "the last axis is one piece";
-    divide(q, 0, extent);
-    if (q->n > PIECES_MAX) return "the last axis has many pieces";
+    if (has_lanes(q, zero, (struct piece){extent, 1}, true)) return "the last axis is one piece";
+    if (!divide(q, zero, extent) || (q->open && q->n == 1)) return "the last axis has many pieces, or of open size";
     for (int i = 0; i < q->n; i++)
-        if (q->sizes[i].size >= lanes_of(u)) inside += q->sizes[i].size * q->sizes[i].count;
-    return 2 * inside < extent ? "most of the last axis' pieces are shorter than a vector" : NULL;
+        if (x_is_int(q->part[i].size, &n) && n >= lanes_of(u)) inside += n * q->part[i].count;
+    return x_is_int(extent, &n) && 2 * inside < n ? "most of the last axis' pieces are shorter than a vector" : NULL;
 }
 
 /* ---- the point */
@@ -138,11 +153,38 @@ static const char *pieces_points(struct plan *u, struct points *out) {
     if (!why) add_point(u, out, &strategy_pieces)->u.pieces = q;
     return why;
 }
+static void in_lanes(struct plan *u, const char *loop) {
+    step_split(&u->s, loop, lanes_of(u), role.cells, role.lane, TAIL_CUT2);
+}
+/* Does the piece have lanes? way: it is the first one (1) or the last one (-1) of those that are left. */
+static bool cut_off(struct plan *u, const char *loop, const struct piece *p, int64_t way) {
+    int64_t n = 0;
+    x_is_int(p->size, &n);
+    step_cut(&u->s, loop, way * n * p->count, n < lanes_of(u) ? role.part : role.along);
+    return n >= lanes_of(u);
+}
+/* All others are cut off the open one. */
+static void open_pieces(struct plan *u, const struct pieces *q, const char *loop) {
+    int64_t n;
+    int open = 0;
+    bool along = false;
+    while (x_is_int(q->part[open].size, &n)) open++;
+    for (int i = 0; i < open; i++) along |= cut_off(u, loop, &q->part[i], 1);
+    for (int i = q->n; --i > open;) along |= cut_off(u, loop, &q->part[i], -1);
+    in_lanes(u, loop);
+    if (along) in_lanes(u, role.along);
+}
+static void known_pieces(struct plan *u, const struct pieces *q, const char *loop) {
+    struct tile_size sizes[PIECES_MAX] = {0};
+    for (int i = 0; i < q->n; i++) sizes[i].count = q->part[i].count, x_is_int(q->part[i].size, &sizes[i].size);
+    step_tiles(&u->s, loop, role.part, role.along, sizes, q->n);
+    in_lanes(u, role.along);
+}
 static const char *pieces_steps(struct plan *u, const struct point *p) {
     const struct pieces *q = p->u.pieces;
+    const char *loop = axis_loop(u->c, u->k->out, u->k->out->u.stage.naxes - 1);
     plan_inline_maps(u);
-    step_tiles(&u->s, axis_loop(u->c, u->k->out, u->k->out->u.stage.naxes - 1), role.part, role.along, q->sizes, q->n);
-    step_split(&u->s, role.along, lanes_of(u), role.cells, role.lane, TAIL_CUT2);
+    (q->open ? open_pieces : known_pieces)(u, q, loop);
     step_kind(&u->s, LK_VECTOR, LOOPS(role.lane));
     return NULL;
 }
@@ -151,8 +193,11 @@ static void print_pieces(struct text *t, struct plan *u, const struct point *p) 
     (void)u;
     text_add(t, "the last axis in pieces of ");
     for (int i = 0; i < q->n; i++) {
-        text_printf(t, "%s%lld", i ? ", " : "", (long long)q->sizes[i].size);
-        if (q->sizes[i].count > 1) text_printf(t, " (%lld)", (long long)q->sizes[i].count);
+        int64_t n;
+        text_add(t, i ? ", " : "");
+        if (x_is_int(q->part[i].size, &n)) text_printf(t, "%lld", (long long)n);
+        else text_add(t, "what is left");
+        if (q->part[i].count > 1) text_printf(t, " (%lld)", (long long)q->part[i].count);
     }
 }
 const struct strategy strategy_pieces = {"pieces", pieces_points, pieces_steps, print_pieces};

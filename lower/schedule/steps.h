@@ -86,8 +86,13 @@ struct step {
         } tiles;
         struct {
             const char *loop;
-            int64_t n; /* < 0: the last -n iterations */
-        } cut, widen, pad;
+            int64_t n;        /* < 0: the last -n iterations */
+            const char *name; /* of their loop; NULL: as it was */
+        } cut;
+        struct {
+            const char *loop;
+            int64_t n;
+        } widen, pad;
         struct {
             struct word_list loops; /* from outside to inside */
         } reorder;

@@ -32,9 +32,9 @@ void step_tiles(struct step_list *l, const char *loop, const char *outer, const 
     s->u.tiles.loop = word(l, loop), s->u.tiles.outer = word(l, outer), s->u.tiles.inner = word(l, inner);
     s->u.tiles.sizes = (struct tile_sizes){arena_copy(&l->c->arena, sizes, (size_t)n * sizeof *sizes), n};
 }
-void step_cut(struct step_list *l, const char *loop, int64_t n) {
+void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name) {
     struct step *s = add(l, STEP_CUT);
-    s->u.cut.loop = word(l, loop), s->u.cut.n = n;
+    s->u.cut.loop = word(l, loop), s->u.cut.n = n, s->u.cut.name = name ? word(l, name) : NULL;
 }
 void step_widen(struct step_list *l, const char *loop, int64_t n) {
     struct step *s = add(l, STEP_WIDEN);

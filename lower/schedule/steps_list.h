@@ -38,7 +38,7 @@ void step_split(struct step_list *l, const char *loop, int64_t factor, const cha
                 enum step_tail tail);
 void step_tiles(struct step_list *l, const char *loop, const char *outer, const char *inner,
                 const struct tile_size *sizes, int n);
-void step_cut(struct step_list *l, const char *loop, int64_t n);
+void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name); /* name NULL: as it was */
 void step_widen(struct step_list *l, const char *loop, int64_t n);
 void step_pad(struct step_list *l, const char *loop, int64_t n);
 void step_reorder(struct step_list *l, struct word_list loops); /* one loop, or none: no step */

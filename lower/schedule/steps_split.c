@@ -208,8 +208,9 @@ bool apply_cut(struct step_run *s) {
             return step_refuse(s, "cut before kind", "`%s` is a %s loop already", loop, loop_kind_name(t->u.loop.kind));
         if (x_is_int(e, &n) && (at > 0 ? at >= n : -at >= n)) continue; /* one part would be empty */
         expr first = at > 0 ? x_min(c, x_int(c, at), e) : x_max(c, x_addi(c, e, at), x_int(c, 0));
-        const struct var *a = var_new(c, t->u.loop.var->name, first),
-                         *b = var_new(c, t->u.loop.var->name, x_sub(c, e, first));
+        const char *old = t->u.loop.var->name, *name = s->step->u.cut.name ? s->step->u.cut.name : old;
+        const struct var *a = var_new(c, at > 0 ? name : old, first),
+                         *b = var_new(c, at > 0 ? old : name, x_sub(c, e, first));
         struct stmt *fa = s_for(c, a, t->u.loop.kind), *fb = s_for(c, b, t->u.loop.kind);
         fa->u.loop.outline = fb->u.loop.outline = t->u.loop.outline;
         struct block copy = clone_block(c, &t->u.loop.body);

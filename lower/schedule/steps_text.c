@@ -307,7 +307,9 @@ static void print_value(struct text *t, const struct step_field *f, const void *
     const struct layout_dims *dims = from;
     const struct layout_pads *pads = from;
     switch (f->type) {
-    case FIELD_WORD: text_add(t, *(const char *const *)from); break;
+    case FIELD_WORD:
+        if (*(const char *const *)from) text_add(t, *(const char *const *)from);
+        break;
     case FIELD_INT:
         if (f->least || *(const int64_t *)from != f->absent) text_printf(t, "%lld", (long long)*(const int64_t *)from);
         break;
