@@ -181,6 +181,22 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
     }
     return false;
 }
+/* The last axis of what it reads becomes the channels: these lie side by side there, and in blocks. */
+static bool turns_channels(struct lowering *l, struct node *n) {
+    const struct node_class *k = classify_node(l->probes, n);
+    const struct stmt *s = k->cls == CLASS_VIEW && k->stages.n == 1 ? k->stages.v[0] : NULL;
+    const expr e = s && s->u.stage.naxes > 2 ? s->u.stage.value : NULL;
+    const expr last = e && e->op == X_LOAD && !e->has_fill && e->n > 1 ? e->arg[e->n - 1] : NULL;
+    return last && last->op == X_VAR && last->u.var == s->u.stage.axes[1];
+}
+static bool is_turned_for_products(struct lowering *l, const struct group *gr, const struct value *v) {
+    bool turned = false;
+    for (int i = 0; i < gr->nodes.n; i++) {
+        struct node *n = gr->nodes.v[i];
+        turned |= n->outs.n == 1 && n->outs.v[0]->type.dims[1] == v->type.dims[1] && turns_channels(l, n);
+    }
+    return turned && gr->cls != CLASS_CONTRACT && read_in_groups(l, v);
+}
 static bool wants_groups(struct lowering *l, const struct value *v) {
     return machine_group(l->o->target->machine, narrow_type(l, v)) > 1 && read_in_groups(l, v);
 }
@@ -195,7 +211,7 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
                   ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
                  reads_blocked(l, gr, v)) ||
                 (gr->cls != CLASS_CONTRACT && (read_by_window(l, v) || joins_blocks(l, gs, v))) ||
-                (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
+                is_turned_for_products(l, gr, v) || (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
                 layout_for(l, v)->block = lanes;
         }
 }
