@@ -87,13 +87,28 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     }
     return found >= least;
 }
-/* A window over channels takes vectors of them, so what it reads had better be blocked too. */
-static bool read_by_window(struct lowering *l, const struct value *v) {
+/* A sum of products in which each channel of v meets weights of its own (depthwise): not a group of them, nor what has
+ * no weights (pooling). */
+static bool weighs_channels(struct lowering *l, struct node *n, struct value *v) {
+    const struct node_class *k = classify_node(l->probes, n);
+    struct block stages = k->stmts;
+    struct problem p;
+    if (!k->stages.n || !stages_problem(l->c, &stages, NULL, &p) || !p.product) return false;
+    const expr read = p.a.read->u.buf == probed_operand(l->probes, v) ? p.a.read : p.b.read;
+    int64_t apart, lo, hi;
+    expr rest;
+    if (read->n < 2 || !x_linear_in(l->c, read->arg[1], p.sum->u.stage.axes[1], &apart, &rest)) return false;
+    x_bounds(l->c, rest, &lo, &hi);
+    return apart == 1 && lo == 0 && hi == 0;
+}
+/* A window over channels takes vectors of them, so what it reads had better be blocked too. weighted: by a depthwise
+ * convolution, as others are as fast in plain rows, which need no copy. */
+static bool read_by_window(struct lowering *l, struct value *v, bool weighted) {
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
         if (n && v->uses.v[i].index == 0 && !n->op->control && n->outs.n == 1 &&
             n->outs.v[0]->type.rank == v->type.rank && n->outs.v[0]->type.dims[1] == v->type.dims[1] &&
-            classify_node(l->probes, n)->cls == CLASS_WINDOW)
+            classify_node(l->probes, n)->cls == CLASS_WINDOW && (!weighted || weighs_channels(l, n, v)))
             return true;
     }
     return false;
@@ -210,7 +225,7 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
                   ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
                  reads_blocked(l, gr, v)) ||
-                (gr->cls != CLASS_CONTRACT && (read_by_window(l, v) || joins_blocks(l, gs, v))) ||
+                (gr->cls != CLASS_CONTRACT && (read_by_window(l, v, false) || joins_blocks(l, gs, v))) ||
                 is_turned_for_products(l, gr, v) || (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
                 layout_for(l, v)->block = lanes;
         }
@@ -238,10 +253,11 @@ static void add_halos(struct lowering *l, const struct groups *gs, enum stage_cl
             add_halo(l, gs->list.v[i]->anchor, k);
 }
 static void block_params(struct lowering *l, struct region *r) {
+    bool vectors = machine_lanes(l->o->target->machine, F32) > 1;
     for (int k = 0; k < r->params.n; k++) {
         struct value *v = r->params.v[k];
-        int lanes = lanes_for(l, v);
-        if (lanes && !must_be_plain(l, v) && wants_groups(l, v)) layout_for(l, v)->block = lanes;
+        int lanes = must_be_plain(l, v) ? 0 : lanes_for(l, v);
+        if (lanes && (wants_groups(l, v) || (vectors && read_by_window(l, v, true)))) layout_for(l, v)->block = lanes;
     }
 }
 static void write_panels(struct text *t, const struct panels *p, int rank) {

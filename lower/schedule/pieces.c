@@ -67,14 +67,15 @@ static bool find_pieces(void *env, expr e) {
 struct reading {
     struct plan *u;
     const struct var *v;
-    bool whole, bad; /* whole: no load may leave its operand along v */
+    bool whole, bad; /* whole: along v no load may leave its operand, nor do cells choose */
 };
 static bool reads_along(void *env, expr e) {
     struct reading *q = env;
     struct ctx *c = q->u->c;
     int64_t apart;
     expr rest;
-    if (e->op != X_LOAD) return !(q->bad |= e->op == X_GUARD && x_uses_var(c, e, q->v));
+    bool chooses = e->op == X_GUARD || (q->whole && e->op == X_SELECT && x_has(e->arg[0], XF_INDEX_TEST));
+    if (e->op != X_LOAD) return !(q->bad |= chooses && x_uses_var(c, e->op == X_GUARD ? e : e->arg[0], q->v));
     for (int k = 0; e->has_fill && k < e->n - 1; k++)
         q->bad |= !x_linear_in(c, e->arg[k], q->v, &apart, &rest) || (q->whole && apart);
     q->bad |= !x_linear_in(c, buf_offset(c, e->u.buf, e->arg), q->v, &apart, &rest) || apart < 0 || apart > 2;
@@ -141,6 +142,7 @@ static const char *pieces_of(struct plan *u, struct pieces *q) {
     }
     if (has_lanes(q, zero, (struct piece){extent, 1}, true)) return "the last axis is one piece";
     if (!divide(q, zero, extent) || (q->open && q->n == 1)) return "the last axis has many pieces, or of open size";
+    if (q->n == 1 && q->part[0].count == 1) return "the last axis is one piece";
     for (int i = 0; i < q->n; i++)
         if (x_is_int(q->part[i].size, &n) && n >= lanes_of(u)) inside += n * q->part[i].count;
     return x_is_int(extent, &n) && 2 * inside < n ? "most of the last axis' pieces are shorter than a vector" : NULL;

@@ -122,10 +122,9 @@ static bool split_sizes(struct split *q) {
                            "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
     int64_t base = 0;
     for (int k = 0; k < w->n; k++) {
-        int64_t f = w->v[k].size, same = w->v[k].count;
-        for (; k + 1 < w->n && w->v[k + 1].size == f; k++) same += w->v[k + 1].count;
-        if (!split_piece(q, x_int(s->c, same), f, x_int(s->c, base), TAIL_CUT)) return false;
-        base += same * f;
+        int64_t f = w->v[k].size, count = w->v[k].count;
+        if (!split_piece(q, x_int(s->c, count), f, x_int(s->c, base), TAIL_CUT)) return false;
+        base += count * f;
     }
     return true;
 }
