@@ -144,7 +144,7 @@ static expr read_stored(void *env, expr e) {
     return s->type == F32 ? x_cast(l->c, I32, as_float(l, e)) : x_map_load(l->c, e, s, read_stored, l);
 }
 static expr written(struct ctx *c, enum dtype bytes, enum dtype t, expr v) {
-    if (!x_fits_byte(v, bytes)) v = x_round(c, bytes, v);
+    if (!x_fits(v, bytes)) v = x_round(c, bytes, v);
     return t == F32 ? x_cast(c, F32, v) : v;
 }
 /* Where it takes nothing, what bytes begin with stays. */

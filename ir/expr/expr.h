@@ -236,7 +236,7 @@ struct x_range x_range_of(expr e, x_cells_fn *cells, void *env);
 struct x_range x_range_of_data(const struct tensor *t);             /* of all its numbers; of none: nothing */
 struct x_range x_range_of_both(struct x_range a, struct x_range b); /* of what is one of the two */
 bool x_within(expr e, double lo, double hi);                        /* a number, and proved to lie between them */
-bool x_fits_byte(expr e, enum dtype t); /* proved to lie within I8 or U8; other types: false */
+bool x_fits(expr e, enum dtype t); /* proved to lie within that integer type; other types: false */
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
 /* Does e hold one of the variables and symbols that are keys of `leaves`? Is there a load of b in e? */

@@ -157,6 +157,7 @@ bool x_within(expr e, double lo, double hi) {
     struct x_range r = x_range(e);
     return !r.nan && r.lo >= lo && r.hi <= hi;
 }
-bool x_fits_byte(expr e, enum dtype t) {
-    return t == U8 ? x_within(e, 0, UINT8_MAX) : t == I8 && x_within(e, INT8_MIN, INT8_MAX);
+bool x_fits(expr e, enum dtype t) {
+    struct x_range all = of_type(t);
+    return !all.nan && x_within(e, all.lo, all.hi);
 }

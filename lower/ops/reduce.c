@@ -70,12 +70,18 @@ static void reduction(const char *name, enum red_op op, E (*before)(E v), E (*af
     if (!reduction_of(&d)) return;
     finish(&d, reduce(name, acc(d.x), d.o, op, d.r, before(at(d.x, d.from)), NULL), after);
 }
-/* The greatest or least element, NaN where there is one: a reduction leaves NaN out, whatever the order. */
+/* The greatest or least of elements of type t, in the type that they are computed in: it is one of them, so there is
+ * nothing to round after each. */
+static T extreme_of(const char *name, enum dtype t, X o, enum red_op op, X r, E element) {
+    bool narrow = t != dtype_value(t);
+    return reduce(name, dtype_value(t), o, op, r, element, !narrow ? NULL : op == RED_MAX ? least(t) : greatest(t));
+}
+/* NaN where there is one: a reduction leaves NaN out, whatever the order. */
 static void extreme(const char *name, enum red_op op) {
     struct reduction d;
     if (!reduction_of(&d)) return;
     enum dtype t = dtype(d.x), v = dtype_value(t);
-    T m = reduce(name, t, d.o, op, d.r, at(d.x, d.from), NULL);
+    T m = extreme_of(name, t, d.o, op, d.r, at(d.x, d.from));
     if (m && dtype_is_float(t)) {
         fresh_axes(&d);
         T none = reduce("none", v, d.o, RED_MAX, d.r, sel(is_nan(at(d.x, d.from)), typed(v, 1), typed(v, 0)), NULL);
@@ -129,7 +135,8 @@ static void arg(enum red_op op) {
     require(lt(idx(0), dim(x, a)), "the axis has no elements, so none is the %s", op == RED_MAX ? "greatest" : "least");
     X o = axes(drop(shape(x), a)), p = axes(drop(shape(x), a));
     E r = raxis(dim(x, a), "k"), q = raxis(dim(x, a), "k");
-    T m = reduce(op == RED_MAX ? "max" : "min", dtype(x), o, op, list1(r), at(x, splice(o, a, 0, list1(r))), NULL);
+    E element = at(x, splice(o, a, 0, list1(r)));
+    T m = extreme_of(op == RED_MAX ? "max" : "min", dtype(x), o, op, list1(r), element);
     if (!m) return;
     /* NaN comes before all numbers, the first or last of several: its places lie beyond those of the others, the first
      * below 0 (and none above all), the last from 0 on (the others below, and none below all). */

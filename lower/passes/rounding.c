@@ -141,7 +141,7 @@ static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q
     e = e->arg[0];
     expr n = e->op == X_ROUND ? e->arg[0] : e;
     if (!is_quantized(n, q) || clamps_integers(r, q)) return false;
-    return e == n || x_fits_byte(n, (enum dtype)e->u.i);
+    return e == n || x_fits(n, (enum dtype)e->u.i);
 }
 static expr whole_float(const struct rounding *r, const struct quantized *q, bool single) {
     struct ctx *c = r->c;
@@ -163,7 +163,7 @@ static expr rewritten(void *env, expr e) {
     if (e->op != X_ROUND || !dtype_is_int((enum dtype)e->u.i)) return NULL;
     expr v = x_map(r->c, e->arg[0], rewritten, r);
     enum dtype t = (enum dtype)e->u.i;
-    return x_fits_byte(v, t) ? v : x_round(r->c, t, v);
+    return x_fits(v, t) ? v : x_round(r->c, t, v);
 }
 /* Of all that will be rewritten, while nothing is: may it be no number? Others do not care. */
 static expr look(void *env, expr e) {

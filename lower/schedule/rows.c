@@ -34,10 +34,9 @@ struct rows {
 };
 
 /* ---- what stages do */
-/* As wide as a lane when it is computed with, however narrow it lies in memory. */
+/* Has cells that vectors load and compute with. */
 static bool fills_lanes(const struct buf *b) {
-    enum dtype v = dtype_value(b->type);
-    return (v == F32 || v == I32) && dtype_bits(b->type) >= 8;
+    return b->type != STR && !dtype_is_complex(b->type) && dtype_bits(b->type) >= 8;
 }
 struct costs {
     struct rows *q;
@@ -525,7 +524,7 @@ static const char *rows_steps(struct plan *u, const struct point *p) {
         if (s == u->k->out) q->out = &q->v[q->n - 1];
     }
     bool lanes = look_at_stages(q);
-    if (q->mode != LANES_NONE && !lanes) return "its cells are not all of 32 bits or fewer";
+    if (q->mode != LANES_NONE && !lanes) return "its cells are not all numbers of a byte or more";
     if (q->mode != LANES_NONE && !mode_fits(q)) return "the first reduction does not read neighbours so";
     bool any = q->mode == LANES_NONE;
     for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]), any |= q->v[i].lane != NULL;

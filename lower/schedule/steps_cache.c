@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* A buffer for b's cells in b's layout, without its pitch: cells of the layout that stand for none stay such cells. */
-static struct buf *copy_of(struct step_run *s, const struct buf *b, const char *name) {
-    struct buf *copy = buf_new(s->c, s->p, name, b->type, SC_ARENA, b->logical, b->nlogical);
+static struct buf *copy_of(struct step_run *s, const struct buf *b, enum dtype type, const char *name) {
+    struct buf *copy = buf_new(s->c, s->p, name, type, SC_ARENA, b->logical, b->nlogical);
     buf_take_layout(s->c, copy, b);
     copy->pad = NULL;
     return copy;
@@ -40,7 +40,7 @@ bool apply_cache_read(struct step_run *s) {
     for (struct stmt *t = first; t; t = t->next)
         if (stmt_stores_to(t, b))
             return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, reader);
-    struct buf *copy = copy_of(s, b, name);
+    struct buf *copy = copy_of(s, b, b->type, name);
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
@@ -58,6 +58,17 @@ bool apply_cache_read(struct step_run *s) {
 }
 
 /* ---- cache_write */
+/* The type of the stage's cells until they are copied. Whether the greatest or least is rounded after each term or in
+ * the end is all one: rounding to 16 bits keeps the order of floats, and changes no integer that fits. */
+static enum dtype accumulated(const struct pristine *p) {
+    enum dtype t = p->buf->type;
+    bool all_one = p->n > 1;
+    for (int k = 0; k < p->n && all_one; k++) {
+        enum red_op op = update_op(p->store[k]);
+        all_one = (op == RED_MAX || op == RED_MIN || !k) && (dtype_is_half(t) || x_fits(p->store[k]->u.store.value, t));
+    }
+    return all_one ? dtype_value(t) : t;
+}
 /* The stage's own loads and stores of `from` go to `to`. */
 static void retarget(struct step_run *s, struct pristine *p, struct buf *to) {
     struct redirect r = {s->c, to};
@@ -85,7 +96,7 @@ bool apply_cache_write(struct step_run *s) {
     struct buf *b = p.buf;
     if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b))
         return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
-    struct buf *to = copy_of(s, b, name);
+    struct buf *to = copy_of(s, b, accumulated(&p), name);
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
     for (int d = 0; d < b->nd; d++) {

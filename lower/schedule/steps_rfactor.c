@@ -47,7 +47,7 @@ bool apply_rfactor(struct step_run *s) {
         if (axis_var(&p, u, d) == red)
             return step_refuse(s, NULL, "`%s` is an axis of `%s`, not reduced", red->name, b->name);
     if (b->type != dtype_value(b->type))
-        return step_refuse(s, "reduce in a wider type (cache_write does not change it)",
+        return step_refuse(s, "reduce in a wider type, as cache_write does for max and min",
                            "`%s` is stored as %s, which rounds each partial result", b->name, dtype_name(b->type));
     if (op == RED_SUM || op == RED_PROD) s->reassociates |= real;
 

@@ -57,7 +57,8 @@ const struct step_row step_rows[STEP_KIND_COUNT + 1] = {
     {"cache_write", STEP_CACHE_WRITE,
      {WORD("BUFFER", cache_write.buf), WORD("NEW", cache_write.name)},
      false, apply_cache_write,
-     "BUFFER's stage computes into NEW; a new stage copies it to BUFFER."},
+     "BUFFER's stage computes into NEW, the greatest or least of narrow types in wider cells; a new stage copies it to "
+     "BUFFER."},
     {"rfactor", STEP_RFACTOR,
      {WORD("BUFFER", rfactor.buf), WORD("LOOP", rfactor.loop), NUMBER("LANES", rfactor.lanes), WORD("NEW", rfactor.name)},
      true, apply_rfactor,

@@ -255,6 +255,8 @@ static UNUSED void fill_arg(const struct buf *b, struct eval_arg *a, const int64
         case F32: ((float *)a->data)[k] = real ? (float)draw(-1000000, 1000000) / 777777.0f : (float)draw(-3, 3); break;
         case U8: ((uint8_t *)a->data)[k] = (uint8_t)draw(0, 255); break;
         case I8: ((int8_t *)a->data)[k] = (int8_t)draw(-128, 127); break;
+        case U16: ((uint16_t *)a->data)[k] = (uint16_t)draw(0, 65535); break;
+        case F16: ((uint16_t *)a->data)[k] = (uint16_t)draw(0, 0x7bff); break; /* finite, not below 0 */
         default: ((int32_t *)a->data)[k] = (int32_t)draw(-1000, 1000); break;
         }
 }

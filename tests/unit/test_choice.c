@@ -86,9 +86,8 @@ Test(choice, what_no_strategy_takes_has_its_reason) {
     const char *t =
         choices("x86-avx2", "", "%x: u8[5,32], %w: u8[32,48], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx)");
     says(t, "  contraction: a factor is changed before it is multiplied\n");
-    t = choices("x86-avx2", "", "%x: u8[5,32]", "%y: ? = ReduceMax(%x) {axes=[1]}");
-    says(t, "rows: lanes over the cells of a row\n    refused: step `rfactor max max.cell1 32 part0`");
-    says(t, "rows: without lanes\n    taken\n");
+    t = choices("x86-avx2", "", "%x: f32[5,32]", "%y: ? = Transpose(%x) {perm=[1,0]}");
+    says(t, "pointwise: innermost axes as one: 1\n    refused: step `kind vector lane`");
 }
 Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[64,16,3] = splat 1\n",
@@ -275,6 +274,20 @@ Test(choice, bytes_between_kernels_lie_as_they_are_multiplied) {
 Test(choice, results_of_one_row_have_lanes) {
     says(choices("x86-avx512", "", "%x: f32[1,16,192]", "%y: ?, %s: ?, %z: ? = DynamicQuantizeLinear(%x)"),
          "rows: lanes over the cells of a row\n    taken");
+}
+/* Whatever they are computed in: 64 bits, bytes, conditions. */
+Test(choice, rows_of_all_types_have_lanes) {
+    static const char lanes[] = "rows: lanes over the cells of a row\n    taken",
+                      across[] = "rows: lanes over rows\n    taken";
+    says(choices("x86-avx2", "", "%x: f64[8,100]", "%y: ? = Softmax(%x)"), lanes);
+    says(choices("aarch64", "", "%x: i64[8,100]", "%y: ? = ArgMax(%x) {axis=1}"), lanes);
+    says(choices("aarch64", "", "%x: i64[8,100]", "%y: ? = ArgMax(%x) {axis=0}"), across);
+    says(choices("x86-avx2", "const %a: i64[1] = [1]\n", "%x: i8[8,100]", "%y: ? = ReduceMax(%x, %a)"), lanes);
+    says(choices("x86-avx2", "const %a: i64[1] = [1]\n", "%x: bool[8,100]", "%y: ? = ReduceMax(%x, %a)"), lanes);
+    says(choices("x86-avx2", "", "%x: f16[1,8,14,14]", "%y: ? = GlobalMaxPool(%x)"), lanes);
+    says(choices("x86-avx2", "const %c: f32[] = splat -1e9\n", "%m: bool[8,100], %x: f32[8,100]",
+                 "%w: ? = Where(%m, %x, %c) %y: ? = Softmax(%w)"),
+         lanes);
 }
 Test(choice, inner_loops_of_texts) {
     const char *most = "const %m: i64[] = [9]\n", *params = "%b: f32[1,300,4], %s: f32[1,2,300]",

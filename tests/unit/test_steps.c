@@ -453,6 +453,28 @@ Test(steps, depthwise_channels_that_do_not_fill_their_last_block) {
         "layout acc [1 2 0]; reorder acc.kh acc.kw acc.oh acc.ow acc.c; kind unroll wi acc.kh acc.kw acc.oh acc.ow; "
         "kind vector cv acc.c; border y");
 }
+/* The greatest or least of bytes and halves is rounded where it is copied to, and not before; what wraps stays. */
+static void accumulates(const char *text, const char *accumulator, const char *schedule) {
+    m = loop_parse(c, text, strlen(text), "test");
+    cr_assert(m, "%s", diagnostics());
+    p = m->procs.v[0];
+    check(schedule);
+    struct text t = {0};
+    proc_print(&t, c, p);
+    cr_expect(strstr(t.s, accumulator), "%s", t.s);
+    text_free(&t);
+}
+#define MOST(x, y, op, value)                                                                                          \
+    "proc f(x: " x "[3,21] in, y: " y "[3] out)\n  stage y[i<3] reduce " op " [k<21] = " value "\n"
+Test(steps, the_greatest_is_rounded_once) {
+    static const char rows[] = "cache_write y acc; rfactor acc acc.k 4 part; compute_at acc y.i; compute_at part y.i";
+    accumulates(MOST("i8", "i8", "max", "x[i,k]"), "alloc acc: i32[", rows);
+    accumulates(MOST("u16", "u16", "min", "x[i,k]"), "alloc acc: i32[", rows);
+    accumulates(MOST("f32", "f16", "min", "x[i,k] * 0.3"), "alloc acc: f32[", rows);
+    accumulates(MOST("i32", "i8", "max", "x[i,k]"), "alloc acc: i8[", "cache_write y acc; compute_at acc y.i");
+    accumulates(MOST("i8", "i8", "+", "x[i,k]"), "alloc acc: i8[", "cache_write y acc; compute_at acc y.i");
+    accumulates(MOST("f16", "f16", "+", "x[i,k]"), "alloc acc: f16[", "cache_write y acc; compute_at acc y.i");
+}
 Test(steps, rows_of_channels_with_pad_lanes) {
     softmax(3, 6);
     check("layout x [0 1/4 1%4]; layout y [0 1/4 1%4]; border y");
