@@ -288,6 +288,15 @@ static const char *quick_mod(const struct emit_options *o, int lanes) {
                         pairs, pairs, fma, trunc, one);
 }
 
+/* What is left of integers by their quotient, where vectors have one; of a division by 0 nothing. */
+static const char *rest_of_quotient(const struct emit_options *o, enum dtype t, int lanes) {
+    if (!prelude_spelled(o, X_DIV, t, lanes)) return NULL;
+    return arena_printf(&o->uses->c->arena,
+                        "static inline $T $N($T a, $T b) {\n"
+                        "    return ($T)(($U)a - ($U)%s(a, b) * ($U)b) & ($T)(b != 0);\n}\n",
+                        c_op(o, X_DIV, t, lanes));
+}
+
 const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
     struct emit_uses *u = o->uses;
     struct ctx *c = u->c;
@@ -322,7 +331,9 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
                     &h);
         return name;
     }
-    const char *text = op == X_MOD && t == F32 ? quick_mod(o, lanes) : vector_text(op, t);
+    const char *text = op != X_MOD ? vector_text(op, t)
+                       : t == F32  ? quick_mod(o, lanes)
+                                   : rest_of_quotient(o, t, lanes);
     if (!text) {
         h.scalar = c_op(o, op, t, 1);
         static const char *const loops[] = {"", "a[i]", "a[i], b[i]", "a[i], b[i], c[i]"};

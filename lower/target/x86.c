@@ -33,6 +33,30 @@
         {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}, {                      \
         X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"                                                           \
     }
+/* Quotients of integers are those of doubles, which hold them, without what is behind the point. What does not fit
+ * becomes the least integer, as that one divided by -1 does; a quotient by 0 is made 0. */
+#define QUOTIENTS(set, part)                                                                                           \
+    set "_cvttpd_epi32(" set "_div_pd(" set "_cvtepi32_pd(" part("%a") "), " set "_cvtepi32_pd(" part("%b") ")))"
+#define ALL_X4(v)   "(__m128i)" v
+#define LOW_X8(v)   "_mm256_castsi256_si128((__m256i)" v ")"
+#define HIGH_X8(v)  "_mm256_extracti128_si256((__m256i)" v ", 1)"
+#define LOW_X16(v)  "_mm512_castsi512_si256((__m512i)" v ")"
+#define HIGH_X16(v) "_mm512_extracti64x4_epi64((__m512i)" v ", 1)"
+#define AVX2_QUOTIENTS                                                                                                 \
+    {X_DIV, I32, 4,                                                                                                    \
+     "($T)_mm_andnot_si128(_mm_cmpeq_epi32((__m128i)%b, _mm_setzero_si128()), " QUOTIENTS("_mm256", ALL_X4) ")"},      \
+    {                                                                                                                  \
+        X_DIV, I32, 8,                                                                                                 \
+            "($T)_mm256_andnot_si256(_mm256_cmpeq_epi32((__m256i)%b, _mm256_setzero_si256()), "                        \
+            "_mm256_set_m128i(" QUOTIENTS("_mm256", HIGH_X8) ", " QUOTIENTS("_mm256", LOW_X8) "))"                     \
+    }
+#define AVX512_QUOTIENTS                                                                                               \
+    {                                                                                                                  \
+        X_DIV, I32, 16,                                                                                                \
+            "($T)_mm512_maskz_mov_epi32(_mm512_test_epi32_mask((__m512i)%b, (__m512i)%b), "                            \
+            "_mm512_inserti64x4(_mm512_castsi256_si512(" QUOTIENTS("_mm512", LOW_X16) "), " QUOTIENTS(                 \
+                "_mm512", HIGH_X16) ", 1))"                                                                            \
+    }
 /* Tables, by places that the lanes have. */
 #define AVX2_LOOK_UP                                                                                                   \
     {X_TOIDX, F32, 8, "_mm256_i32gather_ps(%a, (__m256i)%b, 4)"}, {                                                    \
@@ -89,9 +113,10 @@
     }
 
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
-static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_LOOK_UP, AVX2_BYTES, END};
+static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_QUOTIENTS, AVX2_LOOK_UP, AVX2_BYTES, END};
 #define AVX512_ROWS                                                                                                    \
-    AVX2_X4, AVX2_X8, F16C, AVX2_LOOK_UP, {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},               \
+    AVX2_X4, AVX2_X8, F16C, AVX2_QUOTIENTS, AVX512_QUOTIENTS, AVX2_LOOK_UP,                                            \
+        {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},                                                 \
         {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"}, AVX2_BYTES,                              \
         WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"), WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),                \
         {X_ROUND, U8, 16, AVX512_NARROW}, WIDE256(U16, "_mm512_cvtepu16"), WIDE256(I16, "_mm512_cvtepi16"),            \

@@ -113,6 +113,8 @@ Test(ops, a_reduction_of_an_input_takes_no_time_to_infer, .timeout = 20) {
 /* The least i8 is -128, though numbers of eight bits are computed in 32. */
 Test(ops, extremes_of_narrow_integers) {
     gives("const %a: i8[3] = [-2,-8,-7]", "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(-2));
+    gives("const %a: i8[0] = []", "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(-128));
+    gives("const %a: u8[0] = []", "%y: ? = ReduceMin(%a) {keepdims=0}", LIST(255));
     gives("const %a: i8[3] = [3,9,5]", "%y: ? = ReduceMin(%a) {keepdims=0}", LIST(3));
     gives("const %a: i16[2] = [-2,-8]", "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(-2));
     gives("const %a: u8[2] = [200,220]", "%y: ? = ReduceMin(%a) {keepdims=0}", LIST(200));
