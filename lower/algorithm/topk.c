@@ -18,8 +18,9 @@ enum { A, D, B, K, LARGEST, SIZES, PARTS = SIZES, BEST, CELLS, ALL_SIZES };
  */
 enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
 /* The same where blocks are skipped: of an element that is compared with others at once, of one in a block that is not
- * skipped, and a level of a heap that holds the values themselves. */
-enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20 };
+ * skipped, a level of a heap that holds the values themselves (those of 64 bits and their places in two), and an
+ * element of a row whose elements are no neighbours. */
+enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20, WIDE_LEVEL = 25, ACROSS = 2 };
 struct sizes_of_topk {
     double rows, n, k, threads;
 };
@@ -35,10 +36,11 @@ static double heaping(double n, double k) {
     return ELEMENT * n + LEVEL * moved * log2(stay + 1);
 }
 /* Blocks that hold a better element, at most one in each, of those that are not skipped. */
-static double skipping(const struct machine *m, double n, double k) {
-    double stay = n < k ? n : k, moved = stay < 1 ? 0 : stay * log(n / stay), lanes = machine_lanes(m, F32);
+static double skipping(const struct machine *m, double n, double k, enum dtype key, bool across) {
+    double stay = n < k ? n : k, moved = stay < 1 ? 0 : stay * log(n / stay), lanes = machine_lanes(m, key);
     double looked_at = BLOCK * fmin(moved, ceil(n / BLOCK));
-    return n * fmax(8 / lanes, 0.5) + IN_BLOCK * looked_at + OWN_LEVEL * (2 * stay + moved) * log2(stay + 1);
+    return n * (fmax(8 / lanes, 0.5) + (across ? ACROSS : 0)) + IN_BLOCK * looked_at +
+           (key == I64 ? WIDE_LEVEL : OWN_LEVEL) * (2 * stay + moved) * log2(stay + 1);
 }
 /* So many equal tasks for the threads. */
 static double at_once(const struct sizes_of_topk *s, double tasks, double cycles) {
@@ -91,39 +93,93 @@ static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const stru
     }
     return (struct sizes_of_topk){n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
 }
-/* The order of what has at most 32 bits, as i32, the better one greater: NaN is above all numbers, zeros are equal. */
+/* As wide as the numbers of that type; NONE: they have no order that is one of integers. */
+static enum dtype type_of_keys(enum dtype t) {
+    bool number = dtype_is_float(t) || dtype_is_int(t);
+    return !number ? NONE : dtype_bytes(dtype_value(t)) == 8 ? I64 : I32;
+}
+/* The order of numbers as integers, the better one greater: NaN is above all numbers, zeros are equal. */
 static expr order_key(struct ctx *c, expr v, bool largest) {
-    expr key = v, ones = x_const_i(c, I32, INT32_MAX);
-    if (v->type == F32) {
-        expr bits = x_bitcast(c, I32, x_add(c, v, x_num(c, F32, 0)));
-        expr negative = x_cmp(c, X_LT, bits, x_const_i(c, I32, 0));
-        key = x_select(c, negative, x_bin(c, X_XOR, bits, ones), bits);
-        key = x_select(c, x_cmp(c, X_NE, v, v), ones, key);
+    enum dtype t = type_of_keys((enum dtype)v->type);
+    expr most = x_const_i(c, t, t == I64 ? INT64_MAX : INT32_MAX), ones = x_const_i(c, t, -1), key = v;
+    if (dtype_is_float((enum dtype)v->type)) {
+        expr bits = x_bitcast(c, t, x_add(c, v, x_num(c, (enum dtype)v->type, 0)));
+        expr negative = x_cmp(c, X_LT, bits, x_const_i(c, t, 0));
+        key = x_select(c, negative, x_bin(c, X_XOR, bits, most), bits);
+        key = x_select(c, x_cmp(c, X_NE, v, v), most, key);
+    } else if (!dtype_is_signed((enum dtype)v->type)) {
+        key = x_bin(c, X_XOR, x_bitcast(c, t, v), x_bin(c, X_XOR, most, ones));
     }
-    return largest ? key : x_bin(c, X_XOR, key, x_const_i(c, I32, -1));
+    return largest ? key : x_bin(c, X_XOR, key, ones);
+}
+/* The dim of x that the call goes along; -1: nothing says which. */
+static int axis_of(struct ctx *c, const struct stmt *call) {
+    const struct buf *x = call->u.call.bufs[INPUT];
+    for (int a = 0; a < x->nlogical; a++) {
+        expr before = x_int(c, 1), behind = x_int(c, 1);
+        for (int d = 0; d < a; d++) before = x_mul(c, before, x->logical[d]);
+        for (int d = a + 1; d < x->nlogical; d++) behind = x_mul(c, behind, x->logical[d]);
+        if (before == call->u.call.args[A] && x->logical[a] == call->u.call.args[D] && behind == call->u.call.args[B])
+            return a;
+    }
+    return -1;
 }
 static bool has_keys(const struct algorithm_query *q, const struct stmt *call) {
-    enum dtype t = dtype_value(call->u.call.bufs[INPUT]->type);
     int64_t largest;
-    return (t == F32 || t == I32) && x_is(call->u.call.args[B], 1) && x_is_int(call->u.call.args[LARGEST], &largest) &&
-           x_proves_le(q->c, call->u.call.args[D], x_int(q->c, INT32_MAX));
+    return type_of_keys(call->u.call.bufs[INPUT]->type) != NONE && x_is_int(call->u.call.args[LARGEST], &largest) &&
+           axis_of(q->c, call) >= 0;
 }
+/* Loops over the rows along an axis of a tensor, and inside of them along these: cells of the tensor, and of what has
+ * that axis behind all others. */
+struct row_loops {
+    const struct var *v[32];
+    expr dims[32], cell[32], moved[32];
+    int n;
+};
+static struct row_loops loops_over_rows(struct ctx *c, const struct buf *b, int axis) {
+    struct row_loops l = {.n = b->nlogical};
+    for (int k = 0; k < l.n; k++) {
+        int d = k == l.n - 1 ? axis : k < axis ? k : k + 1;
+        l.dims[k] = b->logical[d];
+        l.v[k] = var_new(c, internf(c->names, "i%d", d), l.dims[k]);
+        l.moved[k] = l.cell[d] = x_var(c, l.v[k]);
+    }
+    return l;
+}
+static struct stmt *stage_of_rows(struct ctx *c, struct buf *b, const struct row_loops *l, expr value) {
+    const struct var **v = arena_copy(&c->arena, l->v, (size_t)l->n * sizeof *v);
+    return s_stage(c, b, v, l->n, RED_NONE, NULL, 0, NULL, value);
+}
+/* Cell by cell as they lie in b. */
+static struct stmt *stage_of_cells(struct ctx *c, struct buf *b, const struct row_loops *l, int axis, expr value) {
+    const struct var **v = NEWN(&c->arena, const struct var *, l->n);
+    for (int d = 0; d < l->n; d++) v[d] = l->v[d == axis ? l->n - 1 : d < axis ? d : d - 1];
+    return s_stage(c, b, v, l->n, RED_NONE, NULL, 0, NULL, value);
+}
+/* Keys, row by row; the places of the best; and what is there. */
 static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
     struct ctx *c = q->c;
-    struct buf *x = call->u.call.bufs[INPUT], **bufs = NEWN(&c->arena, struct buf *, BUFS + 1);
-    const expr args[] = {call->u.call.args[A], call->u.call.args[D], call->u.call.args[K]};
-    const struct var **axes = NEWN(&c->arena, const struct var *, x->nlogical + 1);
-    expr at[32];
-    struct buf *key = allocated(q, call, "key", I32, x->logical, x->nlogical);
-    for (int k = 0; k < x->nlogical; k++)
-        axes[k] = var_new(c, internf(c->names, "i%d", k), x->logical[k]), at[k] = x_var(c, axes[k]);
-    expr value = order_key(c, x_load(c, x, at, x->nlogical, NULL), x_is(call->u.call.args[LARGEST], 1));
-    stmt_insert_before(call, s_stage(c, key, axes, x->nlogical, RED_NONE, NULL, 0, NULL, value));
-    memcpy(bufs, call->u.call.bufs, BUFS * sizeof *bufs);
-    bufs[BUFS] = key;
-    call->u.call.callee = algorithm_text(q, call, "topk_skip");
-    call->u.call.bufs = bufs, call->u.call.nbufs = BUFS + 1;
-    call->u.call.args = arena_copy(&c->arena, args, sizeof args), call->u.call.nargs = 3;
+    struct buf *x = call->u.call.bufs[INPUT], *values = call->u.call.bufs[VALUES], *places = call->u.call.bufs[PLACES];
+    const expr *args = call->u.call.args, sizes[] = {x_mul(c, args[A], args[B]), args[D], args[K]};
+    int axis = axis_of(c, call), n = x->nlogical;
+    bool wide = type_of_keys(x->type) == I64;
+    struct row_loops in = loops_over_rows(c, x, axis), out = loops_over_rows(c, values, axis);
+    struct buf *key = allocated(q, call, "key", type_of_keys(x->type), in.dims, n);
+    struct buf *found = axis == n - 1 ? places : allocated(q, call, "found", I64, out.dims, n);
+    struct buf **bufs = NEWN(&c->arena, struct buf *, 3);
+    bufs[0] = key, bufs[1] = found;
+    if (wide) bufs[2] = allocated(q, call, "best", I64, out.dims, n);
+    expr value = order_key(c, x_load(c, x, in.cell, n, NULL), x_is(args[LARGEST], 1));
+    stmt_insert_before(call, stage_of_rows(c, key, &in, value));
+    expr place = x_guard(c, x_toidx(c, x_load(c, found, out.moved, n, NULL)), args[D]);
+    out.cell[axis] = place;
+    stmt_insert_after(call, stage_of_cells(c, values, &out, axis, x_load(c, x, out.cell, n, NULL)));
+    out = loops_over_rows(c, places, axis);
+    if (found != places)
+        stmt_insert_after(call, stage_of_cells(c, places, &out, axis, x_load(c, found, out.moved, n, NULL)));
+    call->u.call.bufs = bufs, call->u.call.nbufs = wide ? 3 : 2;
+    call->u.call.args = arena_copy(&c->arena, sizes, sizeof sizes), call->u.call.nargs = 3;
+    call->u.call.callee = algorithm_text(q, call, wide ? "topk_skip_wide" : "topk_skip");
 }
 /* What the text that the definition calls takes. */
 static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
@@ -133,7 +189,9 @@ struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool as
         if (q->m->gpu || !calls_text(q, s, "topk") || !has_keys(q, s)) continue;
         struct sizes_of_topk n = sizes_of(q, s);
         double direct = fmin(told(&n), at_once(&n, n.rows, heaping(n.n, n.k))),
-               skips = at_once(&n, n.rows, skipping(q->m, n.n, n.k));
+               skips = at_once(
+                   &n, n.rows,
+                   skipping(q->m, n.n, n.k, type_of_keys(s->u.call.bufs[INPUT]->type), !x_is(s->u.call.args[B], 1)));
         if (!asked && skips > 0.9 * direct) continue; /* it is more code */
         if (rewrites) call_skipping(q, s);
         saved.places++, saved.cycles += told(&n) - skips;

@@ -256,8 +256,8 @@ Test(algorithm, tables_are_of_one_byte) {
 }
 
 /* ---- TopK by a row (NULL: by the definition): the same elements, the first of equal ones in front */
-static int64_t *places_of(const char *row, const char *text, const char *target, bool open, int64_t n, int64_t k,
-                          bool largest, int beside, const float *x) {
+static int64_t *places_of(const char *row, const char *text, enum dtype type, const char *target, bool open, int64_t n,
+                          int64_t k, bool largest, int beside, const float *x) {
     static const char *const all[] = {"all"};
     struct text t = {0};
     struct lower_options o = {
@@ -267,7 +267,9 @@ static int64_t *places_of(const char *row, const char *text, const char *target,
     struct module *m = lower_graph(
         graph_of(arena_printf(&c->arena, "const %%k: i64[1] = [%d]\n", (int)k),
                  arena_printf(&c->arena, "%%x: f32[2,%s,%d]", open ? "N" : size, beside),
-                 arena_printf(&c->arena, "%%v: ?, %%y: ? = TopK(%%x, %%k) {axis = 1, largest = %d}", largest)),
+                 arena_printf(&c->arena,
+                              "%%c: ? = Cast(%%x) {to = %d} %%v: ?, %%y: ? = TopK(%%c, %%k) {axis = 1, largest = %d}",
+                              dtype_onnx(type), largest)),
         &o);
     cr_assert(m);
     cr_expect(k == 0 || strstr(t.s, text), "%s", t.s); /* of none, nothing is computed */
@@ -295,7 +297,7 @@ Test(algorithm, sorted_runs_of_several_nodes) {
     cr_expect(strstr(t.s, "\ntopk_f32: text") && !strstr(t.s, "many"), "%s", t.s);
     text_free(&t);
 }
-static void take_the_same_elements(const char *row, const char *text, int beside) {
+static void take_the_same_elements(const char *row, const char *text, enum dtype type, const char *other, int beside) {
     static const int64_t sizes[][2] = {{1, 1}, {5, 0},    {7, 3},    {64, 64},  {65, 65},   {128, 5},
                                        {8, 8}, {129, 70}, {200, 64}, {257, 65}, {300, 299}, {515, 130}};
     float x[2 * 515 * 3];
@@ -307,17 +309,24 @@ static void take_the_same_elements(const char *row, const char *text, int beside
             seed = seed * 1664525u + 1013904223u;
             x[i] = seed >> 28 ? (float)(seed >> 26) : NAN;
         }
-        const char *target = !(s & 4) ? "c99" : beside == 1 ? "x86-avx2" : "cuda";
-        int64_t *got = places_of(row, text, target, open, n, k, s & 1, beside, x),
-                *want = places_of(NULL, "topk_f32", target, open, n, k, s & 1, beside, x);
+        const char *target = s & 4 ? other : "c99";
+        int64_t *got = places_of(row, text, type, target, open, n, k, s & 1, beside, x),
+                *want = places_of(NULL, "topk_", type, target, open, n, k, s & 1, beside, x);
         for (int64_t i = 0; i < 2 * k * beside; i++)
             cr_expect_eq(got[i], want[i], "%d of %d for %s: place %d", (int)k, (int)n, target, (int)i);
         free(got), free(want);
     }
 }
-Test(algorithm, sorted_runs_take_the_same_elements) { take_the_same_elements("sorted-runs", "topk_runs_f32", 3); }
-Test(algorithm, a_heap_takes_the_same_elements) { take_the_same_elements("heap", "topk_heap_f32", 3); }
-Test(algorithm, skipping_takes_the_same_elements) { take_the_same_elements("skipping", "topk_skip_f32", 1); }
+Test(algorithm, sorted_runs_take_the_same_elements) {
+    take_the_same_elements("sorted-runs", "topk_runs_f32", F32, "cuda", 3);
+}
+Test(algorithm, a_heap_takes_the_same_elements) { take_the_same_elements("heap", "topk_heap_f32", F32, "cuda", 3); }
+Test(algorithm, skipping_takes_the_same_elements) {
+    take_the_same_elements("skipping", "topk_skip_i32", F32, "x86-avx2", 3);
+    take_the_same_elements("skipping", "topk_skip_i32", I8, "x86-avx2", 1);
+    take_the_same_elements("skipping", "topk_skip_wide_i64", F64, "x86-avx2", 1);
+    take_the_same_elements("skipping", "topk_skip_wide_i64", U64, "x86-avx2", 3);
+}
 
 /* ---- running sums of columns, side by side: the same bits */
 static float *running(const char *target, const char *op, const char *attributes, const int64_t *dims, bool open,
