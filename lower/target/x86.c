@@ -19,8 +19,11 @@
 #define AVX2_X4                                                                                                        \
     SSE2_F32X4, {X_FMA, F32, 4, "_mm_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 2, "_mm_fmadd_pd(%a, %b, %c)"},              \
         {X_FLOOR, F32, 4, "_mm_floor_ps(%a)"}, {X_CEIL, F32, 4, "_mm_ceil_ps(%a)"},                                    \
-        {X_TRUNC, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"}, {                               \
-        X_RINT, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"                              \
+        {X_TRUNC, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                                 \
+        {X_RINT, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                           \
+        {X_FLOOR, F64, 2, "_mm_floor_pd(%a)"}, {X_CEIL, F64, 2, "_mm_ceil_pd(%a)"},                                    \
+        {X_TRUNC, F64, 2, "_mm_round_pd(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"}, {                               \
+        X_RINT, F64, 2, "_mm_round_pd(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"                              \
     }
 #define AVX2_X8                                                                                                        \
     {X_RINT, I32, 8, "($T)_mm256_cvtps_epi32(%a)"}, {X_FMA, F32, 8, "_mm256_fmadd_ps(%a, %b, %c)"},                    \
@@ -30,9 +33,22 @@
         {X_SQRT, F64, 4, "_mm256_sqrt_pd(%a)"}, {X_FLOOR, F32, 8, "_mm256_floor_ps(%a)"},                              \
         {X_CEIL, F32, 8, "_mm256_ceil_ps(%a)"},                                                                        \
         {X_TRUNC, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                              \
-        {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}, {                      \
+        {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                        \
+        {X_FLOOR, F64, 4, "_mm256_floor_pd(%a)"}, {X_CEIL, F64, 4, "_mm256_ceil_pd(%a)"},                              \
+        {X_TRUNC, F64, 4, "_mm256_round_pd(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                              \
+        {X_RINT, F64, 4, "_mm256_round_pd(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}, {                      \
         X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"                                                           \
     }
+/* The lesser and the greater of integers, and how far they are from 0; compilers compare and select. */
+#define CHOICE(type, lanes, set, suffix, m)                                                                            \
+    {X_MIN, type, lanes, "($T)" set "_min_ep" suffix "((" m ")%a, (" m ")%b)"},                                        \
+        {X_MAX, type, lanes, "($T)" set "_max_ep" suffix "((" m ")%a, (" m ")%b)"}, {                                  \
+        X_ABS, type, lanes, "($T)" set "_abs_ep" suffix "((" m ")%a)"                                                  \
+    }
+#define AVX2_CHOICES CHOICE(I32, 4, "_mm", "i32", "__m128i"), CHOICE(I32, 8, "_mm256", "i32", "__m256i")
+#define AVX512_CHOICES                                                                                                 \
+    CHOICE(I64, 2, "_mm", "i64", "__m128i"), CHOICE(I64, 4, "_mm256", "i64", "__m256i"),                               \
+        CHOICE(I64, 8, "_mm512", "i64", "__m512i"), CHOICE(I32, 16, "_mm512", "i32", "__m512i")
 /* Quotients of integers are those of doubles, which hold them, without what is behind the point. What does not fit
  * becomes the least integer, as that one divided by -1 does; a quotient by 0 is made 0. */
 #define QUOTIENTS(set, part)                                                                                           \
@@ -113,9 +129,10 @@
     }
 
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
-static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_QUOTIENTS, AVX2_LOOK_UP, AVX2_BYTES, END};
+static const struct spell_row avx2_rows[] = {AVX2_X4,        AVX2_X8,      F16C,       AVX2_CHOICES,
+                                             AVX2_QUOTIENTS, AVX2_LOOK_UP, AVX2_BYTES, END};
 #define AVX512_ROWS                                                                                                    \
-    AVX2_X4, AVX2_X8, F16C, AVX2_QUOTIENTS, AVX512_QUOTIENTS, AVX2_LOOK_UP,                                            \
+    AVX2_X4, AVX2_X8, F16C, AVX2_CHOICES, AVX512_CHOICES, AVX2_QUOTIENTS, AVX512_QUOTIENTS, AVX2_LOOK_UP,              \
         {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},                                                 \
         {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"}, AVX2_BYTES,                              \
         WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"), WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),                \
@@ -129,6 +146,10 @@ static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_QUOTIE
         {X_CEIL, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)"},                      \
         {X_TRUNC, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                        \
         {X_RINT, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                  \
+        {X_FLOOR, F64, 8, "_mm512_roundscale_pd(%a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)"},                      \
+        {X_CEIL, F64, 8, "_mm512_roundscale_pd(%a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)"},                       \
+        {X_TRUNC, F64, 8, "_mm512_roundscale_pd(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                         \
+        {X_RINT, F64, 8, "_mm512_roundscale_pd(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                   \
         {X_RINT, I32, 16, "($T)_mm512_cvtps_epi32(%a)"},                                                               \
         {X_LOAD, F16, 16, "_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)%a))"}, {                 \
         X_ROUND, F16, 16,                                                                                              \
