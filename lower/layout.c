@@ -1,6 +1,7 @@
 /* Choosing layouts; see layout.h. A float tensor of one to three spatial axes is blocked by its channels when a
  * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
 #include "lower/layout.h"
+#include "ir/base/checked.h"
 #include "ir/graph/op.h"
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
@@ -366,6 +367,15 @@ static bool sums_along(const struct stmt *s, expr index) {
         if (x_uses_var(NULL, index, s->u.stage.red[k])) return true;
     return false;
 }
+/* How often the product reads each cell of a factor: cells of the axes that are not its own; -1: an open number. */
+static int64_t times_read(struct lowering *l, const struct stmt *s, expr factor) {
+    int64_t times = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        const struct var *v = s->u.stage.axes[k];
+        if (!x_uses_var(l->c, factor, v) && (const_extent(v) < 0 || !mul_ok(times, const_extent(v), &times))) return -1;
+    }
+    return times;
+}
 bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
     const struct node_class *k = n->op && !n->op->control ? classify_node(l->probes, n) : NULL;
     struct value *v = n->ins.v[operand];
@@ -374,8 +384,13 @@ bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
     struct block stages = k->stmts;
     if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return false;
     const expr read[] = {p.a.read, p.b.read};
-    for (int f = 0; f < 2; f++)
-        if (read[f]->u.buf == probed_operand(l->probes, v) && !sums_along(p.sum, read[f]->arg[1])) return true;
+    for (int f = 0; f < 2; f++) {
+        const struct value *other = probed_value(l->probes, n, read[!f]->u.buf);
+        int64_t times = times_read(l, p.sum, read[f]);
+        bool lanes = (other && other->init) || (times > 0 && times < machine_lanes(l->o->target->machine, F32));
+        bool serve = lanes && sums_along(p.sum, read[f]->arg[1]);
+        if (read[f]->u.buf == probed_operand(l->probes, v) && !serve) return true;
+    }
     return false;
 }
 

@@ -24,7 +24,7 @@ bool reads_plain_copy(struct lowering *l, struct node *n, int *operand);
 /* Is n a window along axis 1 (LRN)? In blocks its lanes would read across them: it works on plain copies. */
 bool slides_along_channels(struct lowering *l, struct node *n);
 /* Is n a product whose rows or heads lie in blocks in this operand? It reads a plain copy, too: blocks serve what is
- * summed along them. */
+ * summed along them, if the other factor is constant and has the lanes, or has few rows to make copies for. */
 bool rows_in_blocks(struct lowering *l, struct node *n, int operand);
 /* As kernels get it; v NULL: plain. */
 static inline struct param_layout layout_of_param(const struct value_layout *v) {
