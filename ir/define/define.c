@@ -463,6 +463,7 @@ static E stretched(E a, E b) {
     for (int k = dims.n - 2; k >= 0; k--) r = sel(eq(dims.v[k], idx(1)), r, dims.v[k]);
     return r;
 }
+static bool is_multiple(struct ctx *c, E a, E of) { return x_is(x_bin(c, X_MOD, a, of), 0); }
 static E bcast_dim(E a, E b, int axis) {
     struct ctx *c = DEF_CTX;
     if (a == b || x_is(b, 1)) return a;
@@ -475,8 +476,12 @@ static E bcast_dim(E a, E b, int axis) {
         return cut_to(a, b) ? b : a;
     }
     /* Of one that is known (it is not 1) the result is that, and the larger one where the order is known: an empty one
-     * against 1 is refused then. */
-    E r = a->op == X_CONST ? a : b->op == X_CONST ? b : x_proves_le(c, a, b) ? b : x_proves_le(c, b, a) ? a : NULL;
+     * against 1 is refused then. A multiple of the other is not 1 unless both are. */
+    E r = a->op == X_CONST                               ? a
+          : b->op == X_CONST                             ? b
+          : x_proves_le(c, a, b) || is_multiple(c, b, a) ? b
+          : x_proves_le(c, b, a) || is_multiple(c, a, b) ? a
+                                                         : NULL;
     E fits = eq(a, b);
     if (r != a) fits = or_(fits, eq(a, idx(1)));
     if (r != b) fits = or_(fits, eq(b, idx(1)));

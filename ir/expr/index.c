@@ -289,14 +289,53 @@ static bool split_product(struct ctx *c, expr e, expr by, expr *quotient, expr *
     *quotient = lin_done(c, &q), *rest = lin_done(c, &r);
     return true;
 }
+/* What the term of e with the most factors is of that atom, of nd factors and multiplied by f; NULL: none is. */
+static expr leading_quotient(struct ctx *c, expr e, const expr *d, int nd, int64_t f) {
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    expr best = NULL, other[MAX_FACTORS];
+    int n = x_terms(c, e, &k, &t, &co), most = -1;
+    for (int i = 0; i < n; i++) {
+        expr w = co[i] % f == 0 ? atom_without(c, t[i], d, nd) : NULL;
+        int factors_left = !w ? -1 : w->op == X_CONST ? 0 : factors(w, other, MAX_FACTORS);
+        if (factors_left > most) most = factors_left, best = x_muli(c, w, co[i] / f);
+    }
+    return best;
+}
+/* The same by a sum, as polynomials are divided by hand: n*h*b + n*b + b is b times n*h + n + 1. */
+static bool split_sum(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
+    enum { TURNS = 16 };
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    expr d[MAX_FACTORS], f[MAX_FACTORS], q;
+    int n = x_terms(c, by, &k, &t, &co), nd = 0, at = -1;
+    for (int i = 0; i < n; i++) {
+        int nf = factors(t[i], f, MAX_FACTORS);
+        if (nf > nd) nd = nf, at = i;
+    }
+    if (at < 0 || co[at] <= 0) return false;
+    factors(t[at], d, MAX_FACTORS);
+    *quotient = x_int(c, 0), *rest = e;
+    for (int turn = 0; turn < TURNS && (q = leading_quotient(c, *rest, d, nd, co[at])); turn++) {
+        *quotient = x_add(c, *quotient, q);
+        *rest = x_sub(c, *rest, x_mul(c, q, by));
+        if ((*rest)->op == X_POISON) return false;
+    }
+    return true;
+}
+static bool split(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
+    return split_product(c, e, by, quotient, rest) || split_sum(c, e, by, quotient, rest);
+}
 expr idx_exact_quotient(struct ctx *c, expr e, expr by) {
     expr q, rest;
-    return split_product(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
+    return split(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
 }
-/* Terms that have all factors leave the division when the rest fits below it; of a division by a sum, all or none. */
+/* Terms that have all factors leave the division when the rest fits below it. */
 static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     int64_t lo, hi;
-    if (!split_product(c, e, by, quotient, rest)) *quotient = x_int(c, 0), *rest = e;
+    if (!split(c, e, by, quotient, rest)) *quotient = x_int(c, 0), *rest = e;
     x_bounds(c, *rest, &lo, &hi);
     return x_is(*rest, 0) || (lo >= 0 && x_proves_lt(c, *rest, by));
 }

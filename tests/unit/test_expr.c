@@ -150,6 +150,16 @@ Test(expr, quotients_of_what_is_not_negative_are_not_negative) {
     cr_assert(x_proves_le(c, zero, x_muli(c, x_divi(c, x_sub(c, most, least), 16), 16)));
     cr_assert_not(x_proves_le(c, zero, x_muli(c, x_divi(c, x_sub(c, least, most), 16), 16)));
 }
+Test(expr, sums_leave_divisions_by_sums) {
+    expr m = x_sym(c, sym_new(c, "M", 1, 1000, false)), sum = x_add(c, x_mul(c, n, m), x_addi(c, x_add(c, n, m), 1)),
+         q = x_add(c, x_muli(c, h, 64), x_mul(c, h, m)), j = x_var(c, var_new(c, "j", sum));
+    cr_assert_eq(x_div(c, x_mul(c, q, sum), sum), q);
+    cr_assert(x_is(x_bin(c, X_MOD, x_mul(c, q, sum), sum), 0));
+    cr_assert_eq(x_div(c, x_add(c, x_mul(c, q, sum), j), sum), q);
+    cr_assert_eq(x_bin(c, X_MOD, x_add(c, x_mul(c, q, sum), j), sum), j);
+    cr_assert_eq(x_div(c, x_addi(c, x_mul(c, q, sum), -1), sum)->op, X_DIV);
+    cr_assert_eq(x_div(c, x_add(c, x_mul(c, q, sum), x_addi(c, j, 1)), sum)->op, X_DIV);
+}
 Test(expr, what_fits_below_a_sum_is_its_own_rest) {
     /* for flat < 2*(n*h + n + 1): flat // that is 0, and flat % that is flat */
     expr sum = x_muli(c, x_add(c, x_mul(c, n, h), x_addi(c, n, 1)), 2), flat = x_var(c, var_new(c, "flat", sum));

@@ -229,6 +229,16 @@ Test(sizes, a_long_size_beside_what_it_is_computed_from) {
     gives(p, n, ARGS({eight, {1, 1, 1}, 3}), SIZES(1), LIST(2));
     gives(p, n, ARGS({eight, {1, 1, 0}, 3}), SIZES(0), eight, 0, NULL);
 }
+/* A multiple of an open dim is what both become, as it is 1 only where both are. */
+Test(sizes, broadcast_of_a_multiple) {
+    const char *p = "%x: f32[A,B], %z: f32[B]", *n = "%f: ? = Reshape(%x, %last) %y: ? = Add(%z, %f)";
+    gives(p, n, ARGS({eight, {1, 3}, 2}, {eight, {3}, 1}), SIZES(1, 3), LIST(2, 4, 6));
+    gives(p, n, ARGS({eight, {3, 1}, 2}, {eight, {1}, 1}), SIZES(3, 1), LIST(2, 3, 4));
+    gives(p, n, ARGS({eight, {2, 0}, 2}, {eight, {0}, 1}), SIZES(2, 0), eight, 0, NULL);
+    gives(p, n, ARGS({eight, {2, 3}, 2}, {eight, {3}, 1}), SIZES(2, 3), STOPS("do not broadcast on axis 0"));
+    const struct proc *e = lowered(p, n, false)->entry;
+    cr_assert_eq(e->params.v[e->params.n - 1].buf->dims[0]->op, X_PROD);
+}
 /* Two open dims are equal or one of them is 1; what they become together is the same for all that have met. */
 Test(sizes, broadcast_of_open_dims) {
     static const char *const p = "%x: f32[A], %z: f32[B], %u: f32[C]",
