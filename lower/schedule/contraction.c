@@ -112,7 +112,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         int at = dim_of(vec, v);
         bool packed = at >= 0 && (is_constant(vec->u.buf) || lies_packed(u, g, vec, v));
-        if (!packed && g->vector > 1 && (scattered || !lies_along(u, vec, v))) continue;
+        if (!packed && g->vector > 1 && !lies_along(u, vec, v)) continue;
         if (!micro_takes(g->micro, other, vec, packed)) continue;
         if (g->computed && g->vector > 1 && (!packed || !packs_computed(u, g, vec, v))) continue;
         int64_t per = shared_neighbours(u->c, other, v);
@@ -144,8 +144,16 @@ static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct p
     g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
     return g->packed || !g->padded;
 }
+/* Along the channels, or the last other axis that has lanes: the cells of a vector are stored one by one. */
+static bool choose_scattered_lane(struct plan *u, struct tiling *g) {
+    int last = naxes_of(g) - 1;
+    if (last >= 1 && try_lane(u, g, 1, true)) return true;
+    for (int k = last - 1; k >= 0; k--)
+        if (k != 1 && const_extent(axis_var(g, k)) != 1 && try_lane(u, g, k, true)) return true;
+    return false;
+}
 /* The lanes, in one way or the other; false: there is no such way. A plain result has them along its last axis, or else
- * along the channels, which are then stored one by one. */
+ * scattered along another. */
 static bool choose_lane(struct plan *u, struct tiling *g, bool other) {
     const struct problem *q = g->q;
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
@@ -158,18 +166,27 @@ static bool choose_lane(struct plan *u, struct tiling *g, bool other) {
     bool along_last = last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1;
     if (along_last && !other) return true;
     if (other && (!along_last || last == 1)) return false; /* the first way is along the channels */
-    return last >= 1 && try_lane(u, g, 1, true);
+    return choose_scattered_lane(u, g);
 }
-/* Rows: the last axis that only the broadcast operand has; before it, the axis whose rows may share a panel. */
+/* The broadcast operand alone has the axis. */
+static bool has_rows(struct plan *u, const struct tiling *g, int axis) {
+    const struct var *v = axis_var(g, axis);
+    return axis != g->lane && !x_is(v->extent, 1) && operand_uses(u->c, g->scalar, v) && !operand_uses(u->c, g->vec, v);
+}
+/* It was said to be one, as the batch behind the words of a text mostly is. Rows of a blocked result are an image's. */
+static bool one_row(struct plan *u, const struct tiling *g, int axis) {
+    return !g->blocked && x_reference(u->c, axis_var(g, axis)->extent) == 1;
+}
+/* Rows: the last axis that only the broadcast operand has, of those with more than one; before it, the axis whose rows
+ * may share a panel. */
 static void choose_rows(struct plan *u, struct tiling *g) {
     g->row = g->group = -1;
-    for (int k = naxes_of(g); k--;) {
-        const struct var *v = axis_var(g, k);
-        if (k == g->lane || x_is(v->extent, 1) || !operand_uses(u->c, g->scalar, v) || operand_uses(u->c, g->vec, v))
-            continue;
-        if (g->row < 0) g->row = k;
-        else if (g->group < 0) g->group = k;
-    }
+    for (int one = 0; one < 2; one++)
+        for (int k = naxes_of(g); k--;) {
+            if (!has_rows(u, g, k) || one_row(u, g, k) != one) continue;
+            if (g->row < 0) g->row = k;
+            else if (g->group < 0) g->group = k;
+        }
     g->N = const_extent(axis_var(g, g->lane));
     if (g->padded) g->N = (g->N + g->vector - 1) / g->vector * g->vector;
     g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
