@@ -1,6 +1,7 @@
 /* Sizes that a check makes equal, under one name in kernels: a kernel is called only after the checks of its node, so
  * it may take the channels of an input to be those of the weights. What the check allows stays with the caller; the
  * verifier proves there, from the check, that the buffers fit the parameters. Part of outlining. */
+#include "ir/base/checked.h"
 #include "lower/size_names.h"
 
 bool size_is_fixed(struct sizes *z, expr e) {
@@ -80,15 +81,27 @@ static void learn_multiple(struct sizes *z, expr s, expr by) {
     if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !size_is_fixed(z, s)) return;
     sizes_put(z, s, x_muli(z->c, x_sym(z->c, stand_in(z, s, x_divi(z->c, s, d), "by", d)), d));
 }
-/* min(n, s) == n: the kernel gets what s is above n. */
+/* s >= n: the kernel gets what s is above n. */
+static bool learn_above(struct sizes *z, expr s, int64_t n) {
+    if (s->op != X_SYM || s->u.sym->lo >= n || n <= 0) return false;
+    sizes_put(z, s, x_addi(z->c, x_sym(z->c, stand_in(z, s, x_addi(z->c, s, -n), "less", n)), n));
+    return true;
+}
+/* min(n, s) == n */
 static bool learn_least(struct sizes *z, expr min, int64_t n) {
-    for (int k = 0; min->op == X_MIN && k < 2; k++) {
-        expr s = min->arg[k];
-        if (s->op != X_SYM || !x_is(min->arg[1 - k], n) || s->u.sym->lo >= n || n <= 0) continue;
-        sizes_put(z, s, x_addi(z->c, x_sym(z->c, stand_in(z, s, x_addi(z->c, s, -n), "less", n)), n));
-        return true;
-    }
+    for (int k = 0; min->op == X_MIN && k < 2; k++)
+        if (x_is(min->arg[1 - k], n) && learn_above(z, min->arg[k], n)) return true;
     return false;
+}
+/* a <= b, of one symbol: 0 <= 2*s - 1 says that s is 1 or more. */
+static void learn_ordered(struct sizes *z, expr a, expr b) {
+    int64_t konst;
+    const expr *atoms;
+    const int64_t *coefs;
+    expr diff = x_sub(z->c, b, a);
+    if (diff->op == X_POISON || !size_is_fixed(z, diff)) return;
+    if (x_terms(z->c, diff, &konst, &atoms, &coefs) == 1 && coefs[0] > 0)
+        learn_above(z, atoms[0], -floordiv64(konst, coefs[0]));
 }
 static void learn_equal(struct sizes *z, expr a, expr b) {
     struct ctx *c = z->c;
@@ -109,9 +122,10 @@ static void learn(struct sizes *z, expr cond) {
         learn(z, cond->arg[1]);
         return;
     }
-    if (cond->op != X_EQ || cond->arg[0]->type != IDX) return;
+    if ((cond->op != X_EQ && cond->op != X_LE) || cond->arg[0]->type != IDX) return;
     expr a = known(z, cond->arg[0]), b = known(z, cond->arg[1]);
-    if (a->op == X_MOD && x_is(b, 0)) learn_multiple(z, a->arg[0], a->arg[1]);
+    if (cond->op == X_LE) learn_ordered(z, a, b);
+    else if (a->op == X_MOD && x_is(b, 0)) learn_multiple(z, a->arg[0], a->arg[1]);
     else if (b->op == X_MOD && x_is(a, 0)) learn_multiple(z, b->arg[0], b->arg[1]);
     else learn_equal(z, a, b);
 }

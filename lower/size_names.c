@@ -88,8 +88,11 @@ static const struct sym *first_sym(expr e) {
 static const struct sym *name_of(struct run *r, expr part, expr argument) {
     struct lowering *l = r->z->l;
     int64_t lo, hi;
-    const struct sym *s = map_get(&l->parts, PKEY(argument));
-    if (s) return s;
+    struct sym *s = map_get(&l->parts, PKEY(argument));
+    if (s) {
+        if (is_dim(r, part) && s->lo < 0) s->lo = 0; /* it was no dim of the kernels before */
+        return s;
+    }
     x_bounds(l->c, part, &lo, &hi);
     if (is_dim(r, part) && lo < 0) lo = 0;
     const char *name = internf(l->c->names, "%s_size%d", first_sym(argument)->name, l->nsizes + 1);

@@ -112,6 +112,21 @@ Test(sizes, reshape_behind_a_check) {
     gives(in, blocks, ARGS({eight, {3, 1, 1}, 3}), SIZES(3, 1), STOPS("number of elements"));
     gives(in, blocks, ARGS({eight, {5, 1, 1}, 3}), SIZES(5, 1), STOPS("number of elements"));
 }
+/* That a size is not negative says of what it is computed from that it is 1 or more. */
+Test(sizes, more_than_none_behind_a_check) {
+    const char *p = "%x: f32[A,B]", *n = "%n: ? = Shape(%x) {end=1} %m: ? = Add(%n, %n) %k: ? = Sub(%m, %one) "
+                                         "%s: ? = Concat(%n, %k) {axis=0} %t: ? = Slice(%x, %one, %far, %one) "
+                                         "%y: ? = Reshape(%t, %s)";
+    gives(p, n, ARGS({eight, {2, 4}, 2}), SIZES(2, 4), LIST(2, 3, 4, 6, 7, 8));
+    gives(p, n, ARGS({eight, {1, 2}, 2}), SIZES(1, 2), LIST(2));
+    gives(p, n, ARGS({eight, {2, 3}, 2}), SIZES(2, 3), STOPS("number of elements"));
+    gives(p, n, ARGS({eight, {0, 3}, 2}), SIZES(0, 3), STOPS("negative"));
+    const struct module *m = lowered(p, n, false);
+    const struct proc *reshape = m->procs.v[m->procs.n - 1];
+    cr_assert(strstr(reshape->name, "reshape"));
+    cr_assert_str_eq(reshape->syms.v[0]->name, "A_less1");
+    cr_assert_gt(reshape->steps.n, 0); /* its rest of a vector is no longer than the row */
+}
 /* Pads that may reach past the far end, or twice. */
 Test(sizes, mirrored_near_and_far) {
     const char *p = "%x: f32[A,B]", *n = "%y: ? = Pad(%x, %around) {mode=\"reflect\"}";
