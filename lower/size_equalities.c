@@ -81,27 +81,30 @@ static void learn_multiple(struct sizes *z, expr s, expr by) {
     if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !size_is_fixed(z, s)) return;
     sizes_put(z, s, x_muli(z->c, x_sym(z->c, stand_in(z, s, x_divi(z->c, s, d), "by", d)), d));
 }
-/* s >= n: the kernel gets what s is above n. */
-static bool learn_above(struct sizes *z, expr s, int64_t n) {
-    if (s->op != X_SYM || s->u.sym->lo >= n || n <= 0) return false;
-    sizes_put(z, s, x_addi(z->c, x_sym(z->c, stand_in(z, s, x_addi(z->c, s, -n), "less", n)), n));
-    return true;
-}
-/* min(n, s) == n */
-static bool learn_least(struct sizes *z, expr min, int64_t n) {
-    for (int k = 0; min->op == X_MIN && k < 2; k++)
-        if (x_is(min->arg[1 - k], n) && learn_above(z, min->arg[k], n)) return true;
-    return false;
-}
-/* a <= b, of one symbol: 0 <= 2*s - 1 says that s is 1 or more. */
-static void learn_ordered(struct sizes *z, expr a, expr b) {
-    int64_t konst;
+/* e >= n: the kernel gets what the symbol that e is computed from is above the least that makes it so. 2*s - 1 >= 0
+ * says that s is 1 or more. */
+static bool learn_least(struct sizes *z, expr e, int64_t n) {
+    int64_t k, by;
     const expr *atoms;
     const int64_t *coefs;
+    if (e->op == X_SYM) {
+        if (e->u.sym->lo >= n || n <= 0 || !size_is_fixed(z, e)) return false;
+        sizes_put(z, e, x_addi(z->c, x_sym(z->c, stand_in(z, e, x_addi(z->c, e, -n), "less", n)), n));
+        return true;
+    }
+    if (e->op == X_LIN)
+        return x_terms(z->c, e, &k, &atoms, &coefs) == 1 && coefs[0] > 0 && add_ok(k, -n, &k) &&
+               learn_least(z, atoms[0], -floordiv64(k, coefs[0]));
+    if (e->op == X_DIV) return x_is_int(e->arg[1], &by) && by > 0 && mul_ok(n, by, &n) && learn_least(z, e->arg[0], n);
+    if (e->op != X_MIN && e->op != X_MAX) return false;
+    int constant = e->arg[0]->op != X_CONST;
+    if (!x_is_int(e->arg[constant], &k) || (e->op == X_MAX && k >= n)) return false;
+    return learn_least(z, e->arg[!constant], n);
+}
+static bool is_least_of(expr e, int64_t n) { return e->op == X_MIN && (x_is(e->arg[0], n) || x_is(e->arg[1], n)); }
+static void learn_ordered(struct sizes *z, expr a, expr b) { /* a <= b */
     expr diff = x_sub(z->c, b, a);
-    if (diff->op == X_POISON || !size_is_fixed(z, diff)) return;
-    if (x_terms(z->c, diff, &konst, &atoms, &coefs) == 1 && coefs[0] > 0)
-        learn_above(z, atoms[0], -floordiv64(konst, coefs[0]));
+    if (diff->op != X_POISON) learn_least(z, diff, 0);
 }
 static void learn_equal(struct sizes *z, expr a, expr b) {
     struct ctx *c = z->c;
@@ -111,7 +114,9 @@ static void learn_equal(struct sizes *z, expr a, expr b) {
     expr diff = x_sub(c, a, b);
     if (diff->op == X_POISON || !size_is_fixed(z, diff)) return;
     int n = x_terms(c, diff, &konst, &atoms, &coefs);
-    if (n == 1 && (coefs[0] == 1 || coefs[0] == -1) && learn_least(z, atoms[0], -konst * coefs[0])) return;
+    if (n == 1 && (coefs[0] == 1 || coefs[0] == -1) && is_least_of(atoms[0], -konst * coefs[0]) &&
+        learn_least(z, atoms[0], -konst * coefs[0]))
+        return;
     for (int computed = 0; computed < 2; computed++)
         for (int k = 0; k < n; k++)
             if ((atoms[k]->op != X_SYM) == computed && solve_for(z, diff, atoms[k], coefs[k])) return;

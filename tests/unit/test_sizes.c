@@ -126,6 +126,20 @@ Test(sizes, more_than_none_behind_a_check) {
     cr_assert(strstr(reshape->name, "reshape"));
     cr_assert_str_eq(reshape->syms.v[0]->name, "A_less1");
     cr_assert_gt(reshape->steps.n, 0); /* its rest of a vector is no longer than the row */
+    /* A symbol that stands in a window's rows: 2 * max(0, A - 1)/2 - 1 cells need 3 of it. */
+    const char *in = "%x: f32[1,1,A], %z: f32[B]", *rows = "%c: ? = Conv(%x, %taps) {strides=[2]} %d: ? = Shape(%c) "
+                                                           "{start=2} %m: ? = Add(%d, %d) %k: ? = Sub(%m, %one) "
+                                                           "%s: ? = Concat(%k, %one) {axis=0} "
+                                                           "%t: ? = Slice(%z, %one, %far, %zero, %two) "
+                                                           "%y: ? = Reshape(%t, %s)";
+    gives(in, rows, ARGS({eight, {1, 1, 4}, 3}, {eight, {6}, 1}), SIZES(4, 6), LIST(2, 4, 6));
+    gives(in, rows, ARGS({eight, {1, 1, 2}, 3}, {eight, {2}, 1}), SIZES(2, 2), LIST(2));
+    gives(in, rows, ARGS({eight, {1, 1, 1}, 3}, {eight, {2}, 1}), SIZES(1, 2), STOPS("negative"));
+    gives(in, rows, ARGS({eight, {1, 1, 4}, 3}, {eight, {8}, 1}), SIZES(4, 8), STOPS("number of elements"));
+    const struct module *w = lowered(in, rows, false);
+    const struct proc *last = w->procs.v[w->procs.n - 1];
+    cr_assert(strstr(last->name, "reshape"), "%s", last->name);
+    cr_assert_str_eq(last->syms.v[0]->name, "A_less2");
 }
 /* Pads that may reach past the far end, or twice. */
 Test(sizes, mirrored_near_and_far) {
