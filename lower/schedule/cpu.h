@@ -16,8 +16,8 @@ void plan_inline_maps(struct plan *u); /* maps before the result go into it, but
 /* The loop, of that extent, is split into tiles of at most `most` units, balanced. */
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most);
-/* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
-void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
+/* out's nest with the channel block innermost, in tiles of pixels for the sum in acc, if any (window.c). */
+void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struct stmt *sum, const char *acc);
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
 /* Dim `dim` of n in blocks, their cells innermost. */
 void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block);

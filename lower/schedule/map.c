@@ -24,7 +24,7 @@ static const char *map_steps(struct plan *u, const struct point *p) {
     plan_channels(u, u->k->out, NULL);
     if (p->u.block.cut) cut_rest(u, u->k->out);
     else plan_widen(u, NULL, u->k->out);
-    blocked_nest(u, u->k->out, lanes_of(u), NULL);
+    blocked_nest(u, u->k->out, lanes_of(u), NULL, NULL);
     step_kind(&u->s, p->u.block.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }

@@ -9,8 +9,15 @@ static int sums_of_row(const struct machine *m) {
     int registers = machine_registers(m), kept = (registers - 2 - 9 - 1) / 2;
     return kept >= registers / 4 ? kept : registers / 2;
 }
+/* Inside of which loop of the result the sum is computed: of tiles of rows, if it has rows. What each channel has one
+ * sum of, a mean that is taken from all pixels, is not summed again for each tile. */
+static const char *loop_of_sum(struct plan *u, const struct stmt *out, const struct stmt *sum) {
+    int last = out->u.stage.naxes - 1, k = last;
+    while (k > 1 && x_is(sum->u.stage.axes[k]->extent, 1) && !x_is(out->u.stage.axes[k]->extent, 1)) k--;
+    return k < 2 ? role.channels : k == last ? role.row_tiles : axis_loop(u->c, out, k);
+}
 /* y's nest with the channel block innermost: rows of `tile` pixels inside of everything else. */
-void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of) {
+void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struct stmt *sum, const char *acc) {
     struct ctx *c = u->c;
     int n = out->u.stage.naxes, last = n - 1;
     struct word_list order = {0};
@@ -19,11 +26,11 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
     for (int k = 2; k < n; k++) add_loop(&u->s, &order, axis_loop(c, out, k));
     add_loop(&u->s, &order, role.channel);
     step_reorder(&u->s, order);
-    if (!tile_of) return;
+    if (!sum) return;
     int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = sums_of_row(u->m);
     if (n > 2 && rows > 0) plan_tiles(u, axis_loop(c, out, last), role.row_tiles, role.tile_row, rows, 1, most);
     else if (n > 2) step_split(&u->s, axis_loop(c, out, last), most, role.row_tiles, role.tile_row, TAIL_CUT2);
-    step_compute_at(&u->s, tile_of, n > 2 ? role.row_tiles : role.channels, SC_PARAM);
+    step_compute_at(&u->s, acc, loop_of_sum(u, out, sum), SC_PARAM);
 }
 /* The sum's window outside of its rows, and these outside of the channels. */
 static void window_order(struct plan *u, const struct stmt *red, const char *acc) {
@@ -76,7 +83,7 @@ static const char *window_steps(struct plan *u, const struct point *p) {
     plan_inline_maps(u);
     plan_channels(u, k->out, NULL);
     plan_widen(u, loop_in(u, acc, red->u.stage.axes[1]->name), k->out);
-    blocked_nest(u, k->out, lanes_of(u), acc);
+    blocked_nest(u, k->out, lanes_of(u), red, acc);
     window_order(u, red, acc);
     return NULL;
 }
