@@ -231,13 +231,25 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
                 layout_for(l, v)->block = lanes;
         }
 }
+/* Of a picture that is small against its border little else would be written and read than that: a dilated convolution
+ * tests its places instead, if caches do not hide it. */
+static bool outgrows(struct lowering *l, const struct value *v, const int64_t *lo, const int64_t *hi) {
+    enum { TIMES = 3, SOME = 64 };
+    double cells = 1, bordered = (double)dtype_bytes(v->type.dtype);
+    for (int d = 0; d < v->type.rank; d++) {
+        double n = (double)x_typical(l->c, v->type.dims[d], SOME);
+        cells *= n, bordered *= n + (double)(lo[d] + hi[d]);
+    }
+    int64_t cache = l->o->target->machine->l2.bytes;
+    return cache && bordered > (double)cache && bordered > TIMES * cells * (double)dtype_bytes(v->type.dtype);
+}
 /* Borders that the windows of the region want on v. */
 static void add_halo(struct lowering *l, struct node *n, int k) {
     int64_t lo[32], hi[32];
     double fill = 0;
     struct value *v = n->ins.v[k];
     if (!v || v->init || v->type.kind != TY_TENSOR || !fills_lanes(v->type.dtype) || keeps_plain(l, v) ||
-        !node_halo(l->probes, n, k, lo, hi, &fill))
+        !node_halo(l->probes, n, k, lo, hi, &fill) || outgrows(l, v, lo, hi))
         return;
     struct value_layout *lay = layout_for(l, v);
     if (lay->halo && lay->fill != fill) return; /* another reader wants another one: this one tests its places */
