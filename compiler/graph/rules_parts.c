@@ -2,6 +2,7 @@
 #include "compiler/graph/rules.h"
 #include "ir/base/checked.h"
 #include "ir/graph/op.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- slices, as start, step and length of each axis. Only forward ones of known sizes. */
@@ -215,6 +216,66 @@ static struct value *pad_into_window(struct match *m) {
     return rule_typed(m, by);
 }
 
+/* ---- taps that meet padding alone, wherever the kernel stands: of far dilations over small pictures */
+struct axis_of_window {
+    int64_t size, places, taps, step, dilation, before, after;
+};
+static int64_t int_at(const struct node *n, const char *name, int k, int64_t none) {
+    const struct attr *a = node_attr(n, name);
+    return a && k < a->n ? a->u.is[k] : none;
+}
+static bool axis_of_window(const struct node *n, int k, struct axis_of_window *a) {
+    int spatial = n->ins.v[0]->type.rank - 2;
+    a->step = int_at(n, "strides", k, 1), a->dilation = int_at(n, "dilations", k, 1);
+    a->before = int_at(n, "pads", k, 0), a->after = int_at(n, "pads", k + spatial, 0);
+    return x_is_int(n->ins.v[0]->type.dims[k + 2], &a->size) && x_is_int(n->outs.v[0]->type.dims[k + 2], &a->places) &&
+           x_is_int(n->ins.v[1]->type.dims[k + 2], &a->taps) && a->size > 0 && a->places > 0;
+}
+/* The taps that some place has inside of the picture; their padding. */
+static struct part taps_that_meet(struct axis_of_window *a) {
+    struct part p = {0, 1, a->taps};
+    for (; p.length > 1 && (a->places - 1) * a->step < a->before && a->before >= a->dilation; p.start++, p.length--)
+        a->before -= a->dilation;
+    for (; p.length > 1 && a->after >= a->dilation && (p.length - 1) * a->dilation - a->before >= a->size; p.length--)
+        a->after -= a->dilation;
+    return p;
+}
+static bool is_finite(const struct value *w) {
+    const struct tensor *t = w->init;
+    int64_t n = t ? tensor_count(t) : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(tensor_f(t, i))) return false;
+    return t;
+}
+static struct value *fewer_taps(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *w = n->ins.v[1];
+    const struct attr *same = node_attr(n, "auto_pad"), *kernel = node_attr(n, "kernel_shape");
+    int rank = n->ins.v[0]->type.rank, spatial = rank - 2;
+    struct part p[32];
+    int64_t pads[64], taps[32];
+    bool fewer = false;
+    if (spatial < 1 || rank > 32 || w->type.rank != rank ||
+        (same && !(same->u.s.n == 6 && !memcmp(same->u.s.p, "NOTSET", 6))))
+        return NULL;
+    p[0] = p[1] = (struct part){0, 1, -1};
+    for (int k = 0; k < spatial; k++) {
+        struct axis_of_window a;
+        if (!axis_of_window(n, k, &a)) return NULL;
+        p[k + 2] = taps_that_meet(&a);
+        fewer |= p[k + 2].length < a.taps;
+        pads[k] = a.before, pads[k + spatial] = a.after, taps[k] = p[k + 2].length;
+    }
+    if (!fewer || !is_finite(w)) return NULL;
+    struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
+    if (!(ins[1] = slice(m, w, p))) return NULL;
+    struct node *by = node_new(n->in, n, "", n->op_type, ins, n->ins.n, 1);
+    for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
+    node_set_attr(by, rule_attr_ints(m, "pads", pads, 2 * spatial));
+    if (kernel) node_set_attr(by, rule_attr_ints(m, "kernel_shape", taps, spatial));
+    return rule_typed(m, by);
+}
+
 const struct rule rules_parts[] = {
     {"slice-of-slice", "Slice(Slice(x, ...), ...)", "one Slice", SAME_BITS, one_slice},
     {"slice-of-all", "Slice(x, ...)", "x, if that is all of it", SAME_BITS, whole_slice},
@@ -226,6 +287,7 @@ const struct rule rules_parts[] = {
     {"gather-of-neighbours", "Gather(x, i:const)", "a Slice", SAME_BITS, gathered_slice},
     {"pad-of-pad", "Pad(Pad(x, ...), ...)", "one Pad", SAME_BITS, one_pad},
     {"conv-of-pad", "Conv(Pad(x, ...), ...)", "Conv with more padding", SAME_BITS, pad_into_window},
+    {"conv-of-few-taps", "Conv(x, ...)", "Conv without the taps that meet padding alone", SAME_VALUES, fewer_taps},
     {"average-pool-of-pad", "AveragePool(Pad(x, ...))", "AveragePool that counts its padding", SAME_BITS,
      pad_into_window},
     {0},

@@ -224,12 +224,16 @@ static void more_concat(struct maker *m, struct node *n, struct value *x) {
     }
 }
 static void more_window(struct maker *m, struct node *n, const struct value *x, bool pool) {
-    int64_t kernel[2] = {1 + below(m, 3), 1 + below(m, 3)}, pads[4], channels = 1;
-    for (int k = 0; k < 4; k++) pads[k] = below(m, (int)kernel[k % 2]);
+    int64_t kernel[2] = {1 + below(m, 3), 1 + below(m, 3)}, pads[4], channels = 1, apart = 1;
     if (!pool) {
         size_of(m, x, 1, &channels);
-        node_set_input(n, 1, input(m, x->type.dtype, (int64_t[]){2, channels, kernel[0], kernel[1]}, 4));
-    } else if (chance(m, 50)) set_int(n, "count_include_pad", below(m, 2));
+        int64_t dims[] = {2, channels, kernel[0], kernel[1]};
+        node_set_input(
+            n, 1, chance(m, 50) ? filled(m, x->type.dtype, dims, 4, some_number(m)) : input(m, x->type.dtype, dims, 4));
+        if (chance(m, 30)) apart = 2 + below(m, 4), set_ints(m, n, "dilations", (int64_t[]){apart, apart}, 2);
+    }
+    for (int k = 0; k < 4; k++) pads[k] = below(m, (int)((kernel[k % 2] - 1) * apart + 1));
+    if (pool && chance(m, 50)) set_int(n, "count_include_pad", below(m, 2));
     set_ints(m, n, "kernel_shape", kernel, 2);
     if (chance(m, 30)) set_ints(m, n, "pads", pads, 4);
     else if (chance(m, 20))
