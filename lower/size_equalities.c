@@ -101,6 +101,7 @@ static bool learn_least(struct sizes *z, expr e, int64_t n) {
     if (!x_is_int(e->arg[constant], &k) || (e->op == X_MAX && k >= n)) return false;
     return learn_least(z, e->arg[!constant], n);
 }
+void sizes_of_dim(struct sizes *z, expr dim) { learn_least(z, dim, 0); }
 static bool is_least_of(expr e, int64_t n) { return e->op == X_MIN && (x_is(e->arg[0], n) || x_is(e->arg[1], n)); }
 static void learn_ordered(struct sizes *z, expr a, expr b) { /* a <= b */
     expr diff = x_sub(z->c, b, a);

@@ -158,6 +158,9 @@ void sizes_shorten(struct sizes *z, struct lowering *l, struct block *stmts) {
     sizes_none(z, l);
     z->before = l->sizes, z->made = l->sizes->made;
     walk(stmts, note_stmt, &r);
+    for (int k = 0; k < r.dims.n; k++) sizes_of_dim(z, sizes_in_kernel(z, r.dims.v[k]));
+    for (int k = 0; k < r.dims.n; k++) r.dims.v[k] = sizes_in_kernel(z, r.dims.v[k]);
+    for (int k = 0; k < r.all.n; k++) r.all.v[k] = sizes_in_kernel(z, r.all.v[k]);
     for (bool more = true; more;) {
         struct exprs parts = long_parts(&r);
         more = false;

@@ -19,6 +19,7 @@ void sizes_put(struct sizes *z, expr s, expr e); /* s, a symbol or what is compu
 bool size_is_fixed(struct sizes *z, expr e);     /* computed from symbols that have their values before the run */
 /* Those of the definition whose statements these are. */
 void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from);
+void sizes_of_dim(struct sizes *z, expr dim); /* what follows from it being none below 0 */
 /* Names for the long sizes in the statements of a kernel, after those of l->sizes; the statements get them. */
 void sizes_shorten(struct sizes *z, struct lowering *l, struct block *stmts);
 void sizes_rewrite(struct sizes *z, struct block *b);

@@ -126,6 +126,18 @@ Test(sizes, more_than_none_behind_a_check) {
     cr_assert(strstr(reshape->name, "reshape"));
     cr_assert_str_eq(reshape->syms.v[0]->name, "A_less1");
     cr_assert_gt(reshape->steps.n, 0); /* its rest of a vector is no longer than the row */
+    /* So do the dims of what another kernel checked. */
+    const char *product = "%n: ? = Shape(%x) {end=1} %m: ? = Add(%n, %n) %k: ? = Sub(%m, %one) "
+                          "%s: ? = Concat(%n, %k) {axis=0} %t: ? = Slice(%x, %one, %far, %one) "
+                          "%r: ? = Reshape(%t, %s) %u: ? = Transpose(%x) %y: ? = MatMul(%u, %r)";
+    gives(p, product, ARGS({eight, {2, 4}, 2}), SIZES(2, 4), LIST(32, 38, 44, 40, 48, 56, 48, 58, 68, 56, 68, 80));
+    gives(p, product, ARGS({eight, {0, 3}, 2}), SIZES(0, 3), STOPS("negative"));
+    const struct module *q = lowered(p, product, false);
+    const struct proc *matmul = q->procs.v[q->procs.n - 1];
+    bool named = false;
+    cr_assert(strstr(matmul->name, "matmul"), "%s", matmul->name);
+    for (int k = 0; k < matmul->syms.n; k++) named |= !strcmp(matmul->syms.v[k]->name, "A_less1");
+    cr_assert(named);
     /* A symbol that stands in a window's rows: 2 * max(0, A - 1)/2 - 1 cells need 3 of it. */
     const char *in = "%x: f32[1,1,A], %z: f32[B]", *rows = "%c: ? = Conv(%x, %taps) {strides=[2]} %d: ? = Shape(%c) "
                                                            "{start=2} %m: ? = Add(%d, %d) %k: ? = Sub(%m, %one) "
