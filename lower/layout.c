@@ -234,9 +234,9 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
 /* Of a picture that is small against its border little else would be written and read than that: a dilated convolution
  * tests its places instead, if caches do not hide it. */
 static bool outgrows(struct lowering *l, const struct value *v, const int64_t *lo, const int64_t *hi) {
-    enum { TIMES = 3, SOME = 64 };
+    enum { TIMES = 4, SOME = 64 };
     double cells = 1, bordered = (double)dtype_bytes(v->type.dtype);
-    for (int d = 0; d < v->type.rank; d++) {
+    for (int d = 1; d < v->type.rank; d++) {
         double n = (double)x_typical(l->c, v->type.dims[d], SOME);
         cells *= n, bordered *= n + (double)(lo[d] + hi[d]);
     }
