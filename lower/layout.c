@@ -128,10 +128,25 @@ static bool is_given(struct lowering *l, const struct value *v) {
         if (v->uses.v[k].region && v->uses.v[k].region != l->g->top) return false;
     return value_is_result(v);
 }
+/* Of what only the model gives, maps and moves write plain cells, which they would take one by one out of blocks; rows
+ * do as well without, as blocks would cost two copies. */
+static bool writes_plain(struct lowering *l, struct node *n) {
+    for (int i = 0; i < n->outs.n; i++) {
+        const struct value *v = n->outs.v[i];
+        if (v && !value_is_result(v)) return false;
+        for (int k = 0; v && k < v->uses.n; k++)
+            if (v->uses.v[k].node) return false;
+    }
+    enum stage_class cls = n->op->control ? CLASS_OPAQUE : classify_node(l->probes, n)->cls;
+    return cls == CLASS_MAP || cls == CLASS_VIEW || cls == CLASS_ROW;
+}
 /* What a model gives and kernels read, too, lies as they want it; the caller gets a plain copy. */
 static bool is_given_and_read(struct lowering *l, const struct value *v) {
     bool read = false;
-    for (int k = 0; k < v->uses.n; k++) read |= v->uses.v[k].node && use_reads(l->probes, &v->uses.v[k]);
+    for (int k = 0; k < v->uses.n && !read; k++) {
+        struct node *n = v->uses.v[k].node;
+        read = n && use_reads(l->probes, &v->uses.v[k]) && !writes_plain(l, n);
+    }
     return read && is_given(l, v);
 }
 static bool keeps_plain(struct lowering *l, const struct value *v) {
