@@ -51,13 +51,6 @@ static void window_order(struct plan *u, const struct stmt *red, const char *acc
     step_kind(&u->s, LK_UNROLL, unrolled);
     step_kind(&u->s, LK_VECTOR, LOOPS(role.channel, channel));
 }
-/* Where the result has more cells than the reduction, each tile of them would reduce anew. */
-static bool same_axes(const struct stmt *a, const struct stmt *b) {
-    if (a->u.stage.naxes != b->u.stage.naxes) return false;
-    for (int k = 0; k < a->u.stage.naxes; k++)
-        if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
-    return true;
-}
 static const char *window_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     if (k->nreductions != 1 || k->nresults != 1) return "not one reduction with one result";
@@ -65,7 +58,7 @@ static const char *window_points(struct plan *u, struct points *out) {
     if (why) return why;
     const struct stmt *red = k->stages.v[0];
     if (red != k->sum) return "a map comes before the reduction";
-    if (!lanes_fit(red) || !lanes_fit(k->out) || !same_axes(red, k->out))
+    if (!lanes_fit(red) || !lanes_fit(k->out) || red->u.stage.naxes != k->out->u.stage.naxes)
         return "the number of channels is open, or the result has other axes than the reduction";
     add_point(u, out, &strategy_window);
     return NULL;
