@@ -88,6 +88,25 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     }
     return found >= least;
 }
+/* The same in each run: a constant, or what a few nodes compute of constants alone. */
+static bool is_fixed_within(const struct value *v, int *nodes) {
+    if (!v || v->init) return true;
+    const struct node *n = v->def;
+    bool fixed = n && !n->op->control && n->ins.n && --*nodes >= 0;
+    for (int k = 0; fixed && k < n->ins.n; k++) fixed = is_fixed_within(n->ins.v[k], nodes);
+    return fixed;
+}
+static bool is_fixed(const struct value *v) { return is_fixed_within(v, &(int){64}); }
+/* Weights that a run computes cannot be packed by blocks: their rows are read as they lie, and so had all else better
+ * be. What is no product has none, nor have squares. */
+static bool has_fixed_weights(struct lowering *l, struct node *n) {
+    struct block stages = classify_node(l->probes, n)->stmts;
+    struct problem p;
+    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return true;
+    const struct value *a = probed_value(l->probes, n, p.a.read->u.buf),
+                       *b = probed_value(l->probes, n, p.b.read->u.buf);
+    return a == b || (a && is_fixed(a)) || (b && is_fixed(b));
+}
 /* A sum of products in which each channel of v meets weights of its own (depthwise): not a group of them, nor what has
  * no weights (pooling). */
 static bool weighs_channels(struct lowering *l, struct node *n, struct value *v) {
@@ -109,14 +128,27 @@ static bool read_by_window(struct lowering *l, struct value *v, bool weighted) {
         struct node *n = v->uses.v[i].node;
         if (n && v->uses.v[i].index == 0 && !n->op->control && n->outs.n == 1 &&
             n->outs.v[0]->type.rank == v->type.rank && n->outs.v[0]->type.dims[1] == v->type.dims[1] &&
-            classify_node(l->probes, n)->cls == CLASS_WINDOW && (!weighted || weighs_channels(l, n, v)))
+            classify_node(l->probes, n)->cls == CLASS_WINDOW && has_fixed_weights(l, n) &&
+            (!weighted || weighs_channels(l, n, v)))
             return true;
     }
     return false;
 }
-/* Does the group make blocks of channels by its anchor? */
+/* Could the group make blocks of channels by its anchor? */
+static bool may_make_blocks(struct lowering *l, const struct group *gr) {
+    bool sums =
+        gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
+    return sums && has_fixed_weights(l, gr->anchor);
+}
+/* It does; but a window of plain rows that were computed computes rows: vectors of channels would be read cell by cell.
+ * Of an input it makes blocks: the first of many kernels that then have them. */
 static bool makes_blocks(struct lowering *l, const struct group *gr) {
-    return gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
+    bool blocked = gr->cls != CLASS_WINDOW;
+    for (int k = 0; k < gr->anchor->ins.n; k++) {
+        const struct value *v = gr->anchor->ins.v[k];
+        blocked |= v && !v->init && (!v->def || has_blocks(l, v));
+    }
+    return blocked && may_make_blocks(l, gr);
 }
 static bool must_be_plain(struct lowering *l, const struct value *v) {
     const struct value_layout *lay = layout_of_value(l, v);
@@ -164,7 +196,7 @@ static bool joins_blocks(struct lowering *l, const struct groups *gs, const stru
         struct node *n = v->uses.v[i].node;
         const struct group *gr = n && !n->op->control ? map_get(&gs->of_node, PKEY(n)) : NULL;
         if (gr && n != gr->anchor && n->outs.n == 1 && type_same_dims(&n->outs.v[0]->type, &v->type) &&
-            makes_blocks(l, gr) && !keeps_plain(l, n->outs.v[0]))
+            may_make_blocks(l, gr) && !keeps_plain(l, n->outs.v[0]))
             return true;
     }
     return false;
@@ -205,7 +237,7 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k =
             n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
-        if (k && k->channels) return true;
+        if (k && k->channels && has_fixed_weights(l, n)) return true;
         const struct value *view = k && k->cls == CLASS_VIEW && n->outs.n == 1 ? n->outs.v[0] : NULL;
         bool same = view && view->type.rank == v->type.rank && view->type.dims[1] == v->type.dims[1];
         if (same && read_in_groups(l, view)) return true; /* through a slice */
@@ -241,7 +273,8 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
                   ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
                  reads_blocked(l, gr, v)) ||
-                (gr->cls != CLASS_CONTRACT && (read_by_window(l, v, false) || joins_blocks(l, gs, v))) ||
+                (gr->cls != CLASS_CONTRACT && gr->cls != CLASS_WINDOW &&
+                 (read_by_window(l, v, false) || joins_blocks(l, gs, v))) ||
                 is_turned_for_products(l, gr, v) || (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
                 layout_for(l, v)->block = lanes;
         }
