@@ -159,6 +159,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
         stage_problem(q->c, r->stages.v[k], &p);
         enum stage_class own = stage_class(q->c, &p);
         if (own > r->cls) r->cls = own;
+        if (p.product) r->sum = p.sum, r->factors[0] = p.a.read, r->factors[1] = p.b.read;
         if (own == CLASS_CONTRACT) r->channels = problem_sums_channels(&p);
         if (own == CLASS_WINDOW) r->channels = problem_sums_groups(q->c, &p);
     }

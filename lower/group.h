@@ -28,6 +28,8 @@ struct node_class {
     bool checks;   /* sizes are checked at run time before the stages */
     struct block stmts;
     VEC(struct stmt *) stages; /* of those, over buffers that all nodes share; none when opaque */
+    const struct stmt *sum;    /* of products of two reads, the factors; NULL: there is none, or one of another kind */
+    expr factors[2];
 };
 struct buf *probed_operand(struct probes *q, struct value *v); /* the buffer that they read */
 /* The operand or result of n that b is the buffer of. NULL: none. */

@@ -6,7 +6,6 @@
 #include "lower/machine/machine.h"
 #include "lower/narrow.h"
 #include "lower/packing.h"
-#include "lower/problem/problem.h"
 #include <string.h>
 
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
@@ -100,24 +99,21 @@ static bool is_fixed(const struct value *v) { return is_fixed_within(v, &(int){6
 /* Weights that a run computes cannot be packed by blocks: their rows are read as they lie, and so had all else better
  * be. What is no product has none, nor have squares. */
 static bool has_fixed_weights(struct lowering *l, struct node *n) {
-    struct block stages = classify_node(l->probes, n)->stmts;
-    struct problem p;
-    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return true;
-    const struct value *a = probed_value(l->probes, n, p.a.read->u.buf),
-                       *b = probed_value(l->probes, n, p.b.read->u.buf);
+    const struct node_class *k = classify_node(l->probes, n);
+    if (!k->sum) return true;
+    const struct value *a = probed_value(l->probes, n, k->factors[0]->u.buf),
+                       *b = probed_value(l->probes, n, k->factors[1]->u.buf);
     return a == b || (a && is_fixed(a)) || (b && is_fixed(b));
 }
 /* A sum of products in which each channel of v meets weights of its own (depthwise): not a group of them, nor what has
  * no weights (pooling). */
 static bool weighs_channels(struct lowering *l, struct node *n, struct value *v) {
     const struct node_class *k = classify_node(l->probes, n);
-    struct block stages = k->stmts;
-    struct problem p;
-    if (!k->stages.n || !stages_problem(l->c, &stages, NULL, &p) || !p.product) return false;
-    const expr read = p.a.read->u.buf == probed_operand(l->probes, v) ? p.a.read : p.b.read;
+    if (!k->sum) return false;
+    const expr read = k->factors[k->factors[0]->u.buf != probed_operand(l->probes, v)];
     int64_t apart, lo, hi;
     expr rest;
-    if (read->n < 2 || !x_linear_in(l->c, read->arg[1], p.sum->u.stage.axes[1], &apart, &rest)) return false;
+    if (read->n < 2 || !x_linear_in(l->c, read->arg[1], k->sum->u.stage.axes[1], &apart, &rest)) return false;
     x_bounds(l->c, rest, &lo, &hi);
     return apart == 1 && lo == 0 && hi == 0;
 }
@@ -439,17 +435,14 @@ static int64_t times_read(struct lowering *l, const struct stmt *s, expr factor)
 bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
     const struct node_class *k = n->op && !n->op->control ? classify_node(l->probes, n) : NULL;
     struct value *v = n->ins.v[operand];
-    struct problem p;
-    if (!v || !has_blocks(l, v) || !k || k->cls != CLASS_CONTRACT || k->channels) return false;
-    struct block stages = k->stmts;
-    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return false;
-    const expr read[] = {p.a.read, p.b.read};
+    if (!v || !has_blocks(l, v) || !k || k->cls != CLASS_CONTRACT || k->channels || !k->sum) return false;
     for (int f = 0; f < 2; f++) {
-        const struct value *other = probed_value(l->probes, n, read[!f]->u.buf);
-        int64_t times = times_read(l, p.sum, read[f]);
+        const expr read = k->factors[f];
+        const struct value *other = probed_value(l->probes, n, k->factors[!f]->u.buf);
+        int64_t times = times_read(l, k->sum, read);
         bool lanes = (other && other->init) || (times > 0 && times < machine_lanes(l->o->target->machine, F32));
-        bool serve = lanes && sums_along(p.sum, read[f]->arg[1]);
-        if (read[f]->u.buf == probed_operand(l->probes, v) && !serve) return true;
+        bool serve = lanes && sums_along(k->sum, read->arg[1]);
+        if (read->u.buf == probed_operand(l->probes, v) && !serve) return true;
     }
     return false;
 }
