@@ -452,6 +452,19 @@ static bool lower_chain(struct lowering *l, const struct groups *gs, const struc
     }
     return ok;
 }
+static void copy_result(struct lowering *l, const char *name, struct buf *to, struct buf *from) {
+    l->nodes = internf(l->c->names, "output %s", diag_quote(&l->c->arena, name));
+    lower_copy(l, to, from);
+    l->nodes = NULL;
+}
+static void copy_results_of(struct lowering *l, const struct group *gr) {
+    for (int i = 0; i < gr->nodes.n; i++)
+        for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
+            struct value *v = gr->nodes.v[i]->outs.v[k];
+            struct buf *b = v ? map_get(&l->results, PKEY(v)) : NULL;
+            if (b) copy_result(l, b->name, b, lower_buf(l, v));
+        }
+}
 /* Groups between the links of a chain read nothing of it: they are computed before it, chains of theirs too. */
 static bool lower_range(struct lowering *l, const struct groups *gs, struct map *done, int from, int end, int depth) {
     enum { DEEPEST = 32 }; /* chains in chains; what is deeper has no tiles */
@@ -465,6 +478,8 @@ static bool lower_range(struct lowering *l, const struct groups *gs, struct map 
         if (!chain && !lower_group(l, gs, gs->list.v[k])) return false;
         if (chain && !lower_range(l, gs, done, k + 1, at.at.v[at.at.n - 1], depth + 1)) return false;
         if (chain && !lower_chain(l, gs, &at)) return false;
+        copy_results_of(l, gs->list.v[k]);
+        for (int i = 1; i < at.at.n; i++) copy_results_of(l, gs->list.v[at.at.v[i]]);
     }
     return true;
 }
@@ -488,11 +503,13 @@ static void pad_param(struct lowering *l, struct value *v) {
     l->nodes = nodes;
     lower_bind(l, v, b);
 }
-/* A result that does not lie as the caller expects is made elsewhere, and copied in the end. */
+/* A result that does not lie as the caller expects is made elsewhere, and copied as soon as it is there. */
 static void make_elsewhere(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
-    const struct buf *b = map_get(&l->bufs, PKEY(v));
-    if (lay && lay->spec && b && b->scope == SC_PARAM && v->def) own_buf(l, v);
+    struct buf *b = map_get(&l->bufs, PKEY(v));
+    if (!lay || !lay->spec || !b || b->scope != SC_PARAM || !v->def) return;
+    map_put(&l->results, PKEY(v), b);
+    own_buf(l, v);
 }
 bool lower_region(struct lowering *l, struct region *r) {
     struct groups *gs =
@@ -576,11 +593,9 @@ static void finish_results(struct lowering *l, struct region *top, struct buf *c
     struct map done = {.arena = &l->c->arena};
     for (int k = 0; k < top->results.n; k++) {
         struct buf *b = lower_buf(l, top->results.v[k]);
-        if (b == outs[k]) continue;
+        if (b == outs[k] || map_get(&l->results, PKEY(top->results.v[k])) == outs[k]) continue;
         set_final_sizes(l, &top->results.v[k]->type, outs[k], &done);
-        l->nodes = internf(l->c->names, "output %s", diag_quote(&l->c->arena, result_name(l, k)));
-        lower_copy(l, outs[k], b);
-        l->nodes = NULL;
+        copy_result(l, result_name(l, k), outs[k], b);
     }
 }
 static void input_syms(struct lowering *l) {
@@ -644,6 +659,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .packed = {.arena = &c->arena},
                          .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},
+                         .results = {.arena = &c->arena},
                          .given = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},
                          .parts = {.arena = &c->arena},

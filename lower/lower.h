@@ -68,11 +68,12 @@ struct lowering {
     struct map external; /* buffers that more than the group being outlined uses */
     const struct lower_options *o;
     int kernels;
-    struct map layouts;             /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
-    struct map roles;               /* buffer of a node's result -> name of its op, for people */
-    struct map through;             /* buffer of a view that is no kernel -> its stage */
-    struct map specs;               /* buffer of the entry -> struct value_layout */
-    struct map halves;              /* buffer of f32 -> the narrower type that its cells are rounded to */
+    struct map layouts; /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
+    struct map results; /* value -> buffer of the caller, of results that are made elsewhere and copied there */
+    struct map roles;   /* buffer of a node's result -> name of its op, for people */
+    struct map through; /* buffer of a view that is no kernel -> its stage */
+    struct map specs;   /* buffer of the entry -> struct value_layout */
+    struct map halves;  /* buffer of f32 -> the narrower type that its cells are rounded to */
     struct map narrow, narrowed;    /* values, and their buffers, that lie in 16 bits (lower/narrow.h) */
     struct map beyond;              /* values of l->narrow that are not stored, and may be beyond its range */
     struct map packed;              /* node -> struct packed_factor (lower/packing.h) */
