@@ -379,8 +379,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     for (struct node *n = r->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;
-            if (!lay) continue;
-            write_spec(l->c, lay, n->outs.v[k]->type.rank);
+            if (lay) write_spec(l->c, lay, n->outs.v[k]->type.rank);
         }
     for (int k = 0; k < r->params.n; k++) {
         struct value_layout *lay = layout_of_value(l, r->params.v[k]);
