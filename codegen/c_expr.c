@@ -230,15 +230,18 @@ static bool beside_zero(expr e, int k) {
     return (e->op == X_ADD || e->op == X_SUB) && (e->type == F32 || e->type == F64) && other->op == X_CONST &&
            other->u.f == 0 && e->arg[k]->op != X_CONST && e->arg[k]->op != X_ARG && e->arg[k]->op != X_LOAD;
 }
-/* gcc 12 takes the bits of an unsigned and of a widened signed integer for a signed one, and warns, where one
+/* gcc 12 takes what is computed of an unsigned and of a widened signed integer for a signed one, and warns, where one
  * expression shows it the conversion. */
-static bool is_widened_bits(expr e, int k) {
-    expr v = e->arg[k];
-    return (e->op == X_AND || e->op == X_OR || e->op == X_XOR) && e->type == U32 && v->op == X_CAST &&
-           dtype_is_signed((enum dtype)v->arg[0]->type);
+static bool is_widened(expr v) {
+    if (v->op == X_SELECT) return is_widened(v->arg[1]) || is_widened(v->arg[2]);
+    return v->op == X_CAST && dtype_is_signed((enum dtype)v->arg[0]->type);
+}
+static bool mixes_signs(expr e, int k) {
+    return e->type == U32 && xop_class((enum xop)e->op) == XC_BINARY && c_operator((enum xop)e->op, U32, 1) &&
+           is_widened(e->arg[k]);
 }
 static struct piece operand(struct fe *f, expr e, int k, int lanes) {
-    if (lanes > 1 || (!beside_zero(e, k) && !is_widened_bits(e, k))) return c_value(f, e->arg[k], lanes);
+    if (lanes > 1 || (!beside_zero(e, k) && !mixes_signs(e, k))) return c_value(f, e->arg[k], lanes);
     named(f, e->arg[k], 0, print_plain); /* the second use is what gives it the name */
     return named(f, e->arg[k], 0, print_plain);
 }

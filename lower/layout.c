@@ -252,7 +252,8 @@ static bool is_turned_for_products(struct lowering *l, const struct group *gr, c
     bool turned = false;
     for (int i = 0; i < gr->nodes.n; i++) {
         struct node *n = gr->nodes.v[i];
-        turned |= n->outs.n == 1 && n->outs.v[0]->type.dims[1] == v->type.dims[1] && turns_channels(l, n);
+        const struct type *t = n->outs.n == 1 ? &n->outs.v[0]->type : NULL;
+        turned |= t && t->rank > 1 && t->dims[1] == v->type.dims[1] && turns_channels(l, n);
     }
     return turned && gr->cls != CLASS_CONTRACT && read_in_groups(l, v);
 }
