@@ -570,6 +570,15 @@ class Maker(More):
         if "SAME" in more.get("auto_pad", "") and any((d - 1) % s >= kk for d, s, kk in zip(self.of(x)[2:], more["strides"], k)):
             raise Impossible
 
+    def starts_inside(self, x, k, more):
+        """A last window that starts behind what it slides over is left out; shape inference of older operators counts it."""
+        n = len(k)
+        pads, dilations = more.get("pads", [0] * 2 * n), more.get("dilations", [1] * n)
+        for d, size in enumerate(self.of(x)[2:]):
+            room, step = size + pads[d] + pads[d + n] - (k[d] - 1) * dilations[d] - 1, more["strides"][d]
+            if more.get("ceil_mode") and room % step and (room // step + 1) * step >= size + pads[d]:
+                raise Impossible
+
     def sees(self, x, k, more):
         """What a window wholly in the padding gives, least number or -infinity, the specification leaves open."""
         n = len(k)
@@ -644,6 +653,7 @@ class Maker(More):
             more["ceil_mode"] = self.r.choice([0, 0, 1])
         self.fits(x, k, more)
         self.padded(x, k, more)
+        self.starts_inside(x, k, more)
         if op == "MaxPool":
             self.sees(x, k, more)
         if op == "LpPool":
