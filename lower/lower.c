@@ -73,7 +73,8 @@ static struct buf *own_buf(struct lowering *l, struct value *v) {
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));
-    return b ? b : v->init ? const_buf(l, v) : own_buf(l, v);
+    if (b && b != map_get(&l->results, PKEY(v))) return b;
+    return v->init ? const_buf(l, v) : own_buf(l, v);
 }
 
 /* ---- copies */
@@ -457,22 +458,13 @@ static void copy_result(struct lowering *l, const char *name, struct buf *to, st
     lower_copy(l, to, from);
     l->nodes = NULL;
 }
-/* A result that does not lie as the caller expects is made elsewhere, and copied as soon as it is there. */
-static void make_elsewhere(struct lowering *l, struct value *v) {
-    struct value_layout *lay = layout_of_value(l, v);
-    struct buf *b = map_get(&l->bufs, PKEY(v));
-    if (!lay || !lay->spec || !b || b->scope != SC_PARAM) return;
-    map_put(&l->results, PKEY(v), b);
-    own_buf(l, v);
-}
-static void copy_result_of(struct lowering *l, struct value *v) {
-    struct buf *b = map_get(&l->results, PKEY(v));
-    if (b) copy_result(l, b->name, b, lower_buf(l, v));
-}
-static void each_value(struct lowering *l, const struct group *gr, void (*f)(struct lowering *, struct value *)) {
+static void copy_results_of(struct lowering *l, const struct group *gr) {
     for (int i = 0; i < gr->nodes.n; i++)
-        for (int k = 0; k < gr->nodes.v[i]->outs.n; k++)
-            if (gr->nodes.v[i]->outs.v[k]) f(l, gr->nodes.v[i]->outs.v[k]);
+        for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
+            struct value *v = gr->nodes.v[i]->outs.v[k];
+            struct buf *b = v ? map_get(&l->results, PKEY(v)) : NULL;
+            if (b) copy_result(l, b->name, b, lower_buf(l, v));
+        }
 }
 /* Groups between the links of a chain read nothing of it: they are computed before it, chains of theirs too. */
 static bool lower_range(struct lowering *l, const struct groups *gs, struct map *done, int from, int end, int depth) {
@@ -483,13 +475,12 @@ static bool lower_range(struct lowering *l, const struct groups *gs, struct map 
         if (depth < DEEPEST) find_chain(l, gs, k, end, done, &at);
         map_put(done, PKEY(gs->list.v[k]), done);
         for (int i = 1; i < at.at.n; i++) map_put(done, PKEY(gs->list.v[at.at.v[i]]), done);
-        if (!at.at.n) PUSH(&l->c->arena, &at.at, k);
         bool chain = at.at.n > 1;
-        for (int i = 0; i < at.at.n; i++) each_value(l, gs->list.v[at.at.v[i]], make_elsewhere);
         if (!chain && !lower_group(l, gs, gs->list.v[k])) return false;
         if (chain && !lower_range(l, gs, done, k + 1, at.at.v[at.at.n - 1], depth + 1)) return false;
         if (chain && !lower_chain(l, gs, &at)) return false;
-        for (int i = 0; i < at.at.n; i++) each_value(l, gs->list.v[at.at.v[i]], copy_result_of);
+        copy_results_of(l, gs->list.v[k]);
+        for (int i = 1; i < at.at.n; i++) copy_results_of(l, gs->list.v[at.at.v[i]]);
     }
     return true;
 }
@@ -513,6 +504,14 @@ static void pad_param(struct lowering *l, struct value *v) {
     l->nodes = nodes;
     lower_bind(l, v, b);
 }
+/* A result that does not lie as the caller expects is made elsewhere, in room that it gets when it is made (a run may find
+ * its sizes), and copied as soon as it is there. */
+static void make_elsewhere(struct lowering *l, struct value *v) {
+    struct value_layout *lay = layout_of_value(l, v);
+    struct buf *b = map_get(&l->bufs, PKEY(v));
+    if (!lay || !lay->spec || !b || b->scope != SC_PARAM || !v->def) return;
+    map_put(&l->results, PKEY(v), b);
+}
 bool lower_region(struct lowering *l, struct region *r) {
     struct groups *gs =
         group_region(l->probes, r, l->o->target ? l->o->target->machine : NULL, !l->o->no_fuse, alone(l));
@@ -522,6 +521,7 @@ bool lower_region(struct lowering *l, struct region *r) {
     remark_region(l, r, gs);
     for (int k = 0; k < gs->list.n; k++) PUSH(&l->c->arena, &l->from->groups, gs->list.v[k]);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
+    for (int k = 0; k < r->results.n; k++) make_elsewhere(l, r->results.v[k]);
     return lower_groups(l, gs);
 }
 
