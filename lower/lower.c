@@ -504,8 +504,8 @@ static void pad_param(struct lowering *l, struct value *v) {
     l->nodes = nodes;
     lower_bind(l, v, b);
 }
-/* A result that does not lie as the caller expects is made elsewhere, in room that it gets when it is made (a run may find
- * its sizes), and copied as soon as it is there. */
+/* A result that does not lie as the caller expects is made elsewhere, in room that it gets when it is made (a run may
+ * find its sizes), and copied as soon as it is there. */
 static void make_elsewhere(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     struct buf *b = map_get(&l->bufs, PKEY(v));
