@@ -55,15 +55,38 @@ static const char *tile_sizes(struct fe *f, const struct stmt *s) {
                   times(f, t.vectors, NULL), t.groups, times(f, t.c_row, c), times(f, t.c_vector, c),
                   times(f, t.a_row, a), times(f, t.b_vector, b), n, in_a, in_b);
 }
+struct access {
+    const struct buf *b;
+    const expr *idx;
+};
+static void find_access(void *env, expr load) {
+    struct access *q = env;
+    if (load->u.buf == q->b) q->idx = load->arg;
+}
+/* {step X}: cells of the operand from one iteration to the next of its loop that may have any stride. */
+static const char *any_step(struct fe *f, const struct stmt *s, int k) {
+    const struct instr_hole *h = s->u.instr.row->holes;
+    const struct stmt *loop = s->u.instr.body.first, *leaf = loop;
+    struct access q = {s->u.instr.holes[k].buf, NULL};
+    while (strcmp(h->name, s->u.instr.holes[k].hole)) h++;
+    for (int i = instr_any_stride(h); i > 0; i--) loop = loop->u.loop.body.first;
+    while (leaf->kind == S_FOR) leaf = leaf->u.loop.body.first;
+    x_each_load(leaf->u.store.value, find_access, &q);
+    expr at = buf_own_offset(f->c, q.b, leaf->u.store.buf == q.b ? leaf->u.store.idx : q.idx);
+    return c_text(f, x_step_along(f->c, loop->u.loop.var, &at), true);
+}
 /* What a hole named so, of n characters, is; NULL: there is none. */
 static const char *hole_text(struct fe *f, const struct stmt *s, const char *name, size_t n) {
     static const char sizes[] = "sizes";
-    bool address = *name == '&';
+    static const char step[] = "step ";
+    bool address = *name == '&', apart = !strncmp(name, step, strlen(step));
     if (n == strlen(sizes) && !memcmp(name, sizes, n)) return tile_sizes(f, s);
-    name += address, n -= address;
+    size_t before = address ? 1 : apart ? strlen(step) : 0;
+    name += before, n -= before;
     for (int k = 0; k < s->u.instr.n; k++) {
         const struct instr_operand *h = &s->u.instr.holes[k];
         if (strlen(h->hole) != n || memcmp(h->hole, name, n) != 0) continue;
+        if (apart) return any_step(f, s, k);
         if (!address) return operand(f, s, k);
         struct place pl = c_place_at(f, h->buf, c_instr_place(f, s, k));
         return c_address(f, &pl);

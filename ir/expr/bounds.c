@@ -496,6 +496,12 @@ bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr
     *rest = x_sub(c, e, x_muli(c, x_var(c, v), *coef));
     return true;
 }
+expr x_step_along(struct ctx *c, const struct var *v, expr *at) {
+    expr e = *at, one = x_subst1(c, e, v, x_int(c, 1));
+    *at = x_subst1(c, e, v, x_int(c, 0));
+    expr step = x_sub(c, one, *at);
+    return x_add(c, *at, x_mul(c, step, x_var(c, v))) == e ? step : NULL;
+}
 bool x_lane_places(struct ctx *c, expr place, const struct var *lane, int64_t *step, expr *rest) {
     int64_t lo, hi;
     if (!x_linear_in(c, place, lane, step, rest)) return false;

@@ -244,6 +244,9 @@ bool x_uses_any(expr e, const struct map *leaves);
 bool x_loads_from(expr e, const struct buf *b);
 /* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
+/* From one iteration of v to the next, of the place *at; NULL: it is not always the same number. *at becomes the place
+ * where v is 0. */
+expr x_step_along(struct ctx *c, const struct var *v, expr *at);
 /* Are the places of lanes, rest + step * lane, a vector of 32 bits? They fit, and so do the steps, rest and -rest. */
 bool x_lane_places(struct ctx *c, expr place, const struct var *lane, int64_t *step, expr *rest);
 /* Where e differs along v by a value alone, an i32 used as an index (a table is looked up there): that term; else NULL.

@@ -14,10 +14,11 @@ enum emit_kind { EMIT_C_SCALAR, EMIT_C_VECTOR, EMIT_CUDA };
 enum instr_scope { SCOPE_LANE, SCOPE_WARP, SCOPE_TILE };
 
 /* An instruction: C text with holes and a reference body in loop IR. `tensorize` replaces a nest equal to the body. */
+enum { STRIDE_ANY = -1 }; /* always the same number, which the nest says: {step hole} in the text */
 struct instr_hole {
     const char *name;
     enum dtype type;
-    int64_t strides[4]; /* cells per loop of the body; not for fragments */
+    int64_t strides[4]; /* cells per loop of the body; not for fragments. One of them may be any */
 };
 struct instr_row {
     const char *name;
@@ -26,8 +27,9 @@ struct instr_row {
     struct instr_hole holes[6]; /* name NULL ends */
     const char *helper;         /* C function that the text calls; may be NULL */
     const char *files[2];       /* templates of such functions: for all rows that name it; INSTR is the row's name */
-    /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address, {sizes} an initialiser with the
-     * sizes of a product of tiles; NULL: not printable */
+    /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address, {step hole} the cells from one
+     * iteration to the next along its loop of any stride, {sizes} an initialiser with the sizes of a product of tiles;
+     * NULL: not printable */
     const char *c;
     const char *begin, *end; /* of the function that has such instructions, as C text without `;`; may be NULL */
     /* Where machines leave open in which order they sum and how they round: by how many units of 2^-23 of what the body
@@ -91,6 +93,12 @@ const struct instr_row *instr_by_name(const char *name); /* of any target; NULL 
 /* Is a dim of b, an operand of that instruction, the one along which the threads of a warp differ? */
 static inline bool instr_spreads(const struct stmt *instr, const struct buf *b, int dim) {
     return instr && instr->u.instr.row->scope == SCOPE_WARP && b->scope == SC_REG && dim == b->nd - 2;
+}
+/* The loop along which the operand may have any stride; -1: there is none. */
+static inline int instr_any_stride(const struct instr_hole *h) {
+    for (int k = 0; k < (int)(sizeof h->strides / sizeof *h->strides); k++)
+        if (h->strides[k] == STRIDE_ANY) return k;
+    return -1;
 }
 /* May b be that operand? */
 static inline bool instr_holds(const struct instr_row *row, const char *hole, const struct buf *b) {

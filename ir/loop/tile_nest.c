@@ -3,13 +3,6 @@
 
 enum { INNER = 3, MOST = 16 }; /* lanes, q, k; all loops */
 
-/* Cells from one iteration of v to the next; NULL: it is not always the same number. *first: where v is 0. */
-static expr step_along(struct ctx *ctx, const struct var *v, expr *first) {
-    expr at = *first, one = x_subst1(ctx, at, v, x_int(ctx, 1));
-    *first = x_subst1(ctx, at, v, x_int(ctx, 0));
-    expr step = x_sub(ctx, one, *first);
-    return x_add(ctx, *first, x_mul(ctx, step, x_var(ctx, v))) == at ? step : NULL;
-}
 /* The last loops' extents and steps are those of the body: its lanes, and so many cells side by side. */
 static bool inner_loops(struct stmt *const *loop, expr (*step)[3], const struct instr_row *row, int *found) {
     int64_t side = row->tile.side, lanes = row->tile.lanes, groups;
@@ -42,7 +35,7 @@ bool find_tile_nest(struct ctx *ctx, const struct instr_row *row, struct stmt *c
     if (n < INNER || n > MOST) return false;
     for (int k = 0; k < n; k++)
         for (int i = 0; i < 3; i++)
-            if (!(step[k][i] = step_along(ctx, loops[k]->u.loop.var, &at[i]))) return false;
+            if (!(step[k][i] = x_step_along(ctx, loops[k]->u.loop.var, &at[i]))) return false;
     *nest = (struct tile_nest){.c = at[0], .a = at[1], .b = at[2]};
     for (int k = 0; k < n - INNER; k++)
         if (!outer_loop(loops[k]->u.loop.var->extent, step[k], nest)) return false;

@@ -353,6 +353,8 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
         else if (!instr_holds(row, h->name, s->u.instr.holes[k].buf))
             refuse(v, "operand %s of %s is not known to lie within %lld..%lld", h->name, row->name,
                    (long long)row->within.lo, (long long)row->within.hi);
+        else if (instr_any_stride(h) >= 0 && s->u.instr.holes[k].buf->scope == SC_REG)
+            refuse(v, "operand %s of %s is in registers", h->name, row->name);
     }
     if (!s->u.instr.body.first) refuse(v, "an instruction without a reference body");
     if (row->scope == SCOPE_WARP) verify_warp_instr(v, s);

@@ -134,6 +134,9 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
  * on the core's other thread. */
+static const struct squares sse2_squares[] = {{F32, 4, "transpose4_f32"}, {0}},
+                            avx2_squares[] = {{F32, 8, "transpose8_f32"}, {0}},
+                            avx512_squares[] = {{F32, 16, "transpose16_f32"}, {F32, 8, "transpose8_f32"}, {0}};
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48, .hides_call = 128
 
 const struct machine machine_c99 = {
@@ -161,11 +164,13 @@ const struct machine machine_sse2 = {CPU,
                                      .name = "sse2",
                                      .ops = separate,
                                      .micros = sse2_dots,
+                                     .squares = sse2_squares,
                                      .excess = true};
-#define AVX2                   CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .ops = fused
-#define AVX512_OF(second, how) CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .ops = how
-#define AVX512                 AVX512_OF(1 << 20, fused)
-#define NEON                   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
+#define AVX2 CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .squares = avx2_squares, .ops = fused
+#define AVX512_OF(second, how)                                                                                         \
+    CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .squares = avx512_squares, .ops = how
+#define AVX512 AVX512_OF(1 << 20, fused)
+#define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};

@@ -20,6 +20,11 @@ struct micro_speed { /* micro NULL ends a table */
     int latency;
     double starts;
 };
+struct squares { /* of n x n cells that an instruction (lower/target/) transposes in registers; n 0 ends a table */
+    enum dtype type;
+    int n;
+    const char *instr;
+};
 struct cache {
     int64_t bytes;
     double byte; /* cycles that a byte costs which comes from beyond it, besides the operations */
@@ -47,6 +52,7 @@ struct machine {
     bool loads_ahead;                    /* compilers move loads ahead of their uses: gcc, except for x86 */
     const struct operation *ops;
     const struct micro_speed *micros; /* besides micro_multiply_add; NULL: none */
+    const struct squares *squares;    /* NULL: none */
     struct cache l1, l2;
     double memory_byte;      /* cycles for a byte of weights, which nothing has kept since the last run */
     double partial_sum_byte; /* cycles for a byte of a sum that waits in memory, there and back */

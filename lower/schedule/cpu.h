@@ -1,5 +1,6 @@
 /* Shared by the strategies for CPUs: the steps that every kind of kernel needs. One file a kind:
- * contraction.c, window.c, map.c, nests.c, rows.c, pieces.c, pointwise.c. What they choose: docs/schedules.md. */
+ * contraction.c, window.c, map.c, nests.c, rows.c, pieces.c, pointwise.c, across.c. What they choose:
+ * docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/point.h"
@@ -32,6 +33,15 @@ void plan_widen(struct plan *u, const char *acc, const struct stmt *out);
 const char *no_blocks(struct plan *u, const struct buf *b); /* why the result's channels are not in blocks of vectors */
 /* These nested loops become one, which is returned, by way of base.cell1, base.cell2 .. */
 const char *plan_fused(struct plan *u, struct word_list loops, const char *base);
+static inline bool same_axes(const struct stmt *a, const struct stmt *b) {
+    if (a->u.stage.naxes != b->u.stage.naxes) return false;
+    for (int k = 0; k < a->u.stage.naxes; k++)
+        if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
+    return true;
+}
+/* One result whose operand is read across: in squares that registers transpose, or a few cells at a time (across.c).
+ * Returns why not. */
+const char *plan_across(struct plan *u, bool squares);
 int64_t stage_cells(const struct stmt *s); /* INT64_MAX: open, or too many */
 /* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
 void plan_threads(struct plan *u, struct word_list loops, double cells, const char *base);

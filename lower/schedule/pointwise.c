@@ -35,12 +35,6 @@ static bool worth_keeping(const struct problem *k, const struct stmt *s) {
 }
 
 /* ---- axes that are one in memory */
-static bool same_axes(const struct stmt *a, const struct stmt *b) {
-    if (a->u.stage.naxes != b->u.stage.naxes) return false;
-    for (int k = 0; k < a->u.stage.naxes; k++)
-        if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
-    return true;
-}
 struct merging {
     struct cells *q;
     const struct stmt *s;
@@ -148,98 +142,6 @@ static void write_cells(struct cells *q, const struct point *p) {
     step_kind(&u->s, p->u.cells.way == CELLS_UNROLLED ? LK_UNROLL : LK_VECTOR, vectors);
 }
 
-/* ---- reading across: neighbours in memory lie along an axis that is not the result's last */
-struct across {
-    struct cells *q;
-    const struct stmt *s;
-    int axis;        /* that one, -1: none */
-    expr load;       /* that says so */
-    int64_t divisor; /* or so many cells of the result's last axis are one step along it; 0: no such number */
-};
-/* Of last//n in a sum: n. */
-static int64_t divisor_in(struct ctx *c, expr e, const struct var *last) {
-    int64_t konst, n;
-    const expr *t;
-    const int64_t *co;
-    for (int k = x_terms(c, e, &konst, &t, &co); k-- > 0;)
-        if (t[k]->op == X_DIV && t[k]->arg[0]->op == X_VAR && t[k]->arg[0]->u.var == last && x_is_int(t[k]->arg[1], &n))
-            return n;
-    return 0;
-}
-static bool find_across(void *env, expr e) {
-    struct across *a = env;
-    int n = e->op == X_LOAD ? e->n - e->has_fill : 0;
-    const struct param_layout *l = n ? layout_of(a->q->u->p, a->q->u->l, e->u.buf) : NULL;
-    int d = l && l->block ? 1 : n - 1, last = a->q->naxes - 1;
-    bool moves = false; /* along the result's last axis */
-    for (int k = 0; k < n; k++) moves |= x_uses_var(a->q->u->c, e->arg[k], a->s->u.stage.axes[last]);
-    for (int k = 0; k < last && moves && d < n; k++)
-        if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == a->s->u.stage.axes[k]) a->axis = k, a->load = e;
-    if (moves && d < n && !a->divisor) a->divisor = divisor_in(a->q->u->c, e->arg[d], a->s->u.stage.axes[last]);
-    return true;
-}
-/* Bytes from a cell of b to the next one along v; 0: no such number, or its cells have a layout. */
-static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
-    const struct param_layout *l = layout_of(u->p, u->l, b);
-    int64_t cells;
-    expr rest;
-    bool known = (!l || !l->spec) && x_linear_in(u->c, buf_offset(u->c, b, idx), v, &cells, &rest);
-    return known ? sat_mul(cells, dtype_bytes(b->type)) : 0;
-}
-/* Rows of the result that lie far apart share few sets of the first level of cache, and no prefetching follows so many
- * of them: as many as a set holds are written at a time, if what is read of the operand for them stays in the second
- * level until the next ones. */
-static bool takes_strips(const struct across *a) {
-    struct plan *u = a->q->u;
-    const struct stmt *out = a->q->out[0];
-    int last = a->q->naxes - 1;
-    expr *idx = NEWN(&u->c->arena, expr, last + 1);
-    for (int k = 0; k <= last; k++) idx[k] = x_var(u->c, out->u.stage.axes[k]);
-    int64_t n = const_extent(out->u.stage.axes[last]), rows = const_extent(out->u.stage.axes[a->axis]);
-    int64_t result = bytes_apart(u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
-    int64_t operand = bytes_apart(u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[last]);
-    return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
-           sat_mul(n, operand) <= u->m->l2.bytes;
-}
-/* A few cells of the result's last axis at a time, so that a line of the operand serves as long as it is there. */
-static const char *write_across(struct cells *q) {
-    struct plan *u = q->u;
-    int last = q->naxes - 1, tile = lanes_of(u);
-    struct across a = {.q = q, .axis = -1};
-    for (int i = 0; i < u->k->stages.n; i++) {
-        a.s = u->k->stages.v[i];
-        if (!same_axes(a.s, q->out[0])) continue;
-        x_visit(a.s->u.stage.value, find_across, &a);
-    }
-    int64_t n = const_extent(q->out[0]->u.stage.axes[last]);
-    bool divided = a.axis < 0 && a.divisor > 1 && n > a.divisor && n % a.divisor == 0;
-    if (divided) n = a.divisor;
-    if (a.axis < 0 && !divided) return "nothing is read across";
-    if (q->nout != 1) return "several results";
-    if (n >= 0 && n < 2 * tile) return "the axis that is read across is short";
-    const char *across = divided ? role.part : loop_of(q, q->out[0], a.axis);
-    const char *along = divided ? role.along : loop_of(q, q->out[0], last);
-    struct word_list order = {0};
-    layout_steps(&u->s, u->p, u->l);
-    plan_inline_maps(u);
-    if (divided) step_split(&u->s, loop_of(q, q->out[0], last), a.divisor, across, along, TAIL_NONE);
-    for (int k = 0; k < last; k++)
-        if (k != a.axis) add_loop(&u->s, &order, loop_of(q, q->out[0], k));
-    bool strips = !divided && takes_strips(&a);
-    add_loops(&u->s, &order, strips ? LOOPS(across, along) : LOOPS(along, across));
-    step_reorder(&u->s, order);
-    if (strips) {
-        int ways = u->m->l1.ways;
-        bool rest = const_extent(q->out[0]->u.stage.axes[a.axis]) % ways;
-        step_split(&u->s, across, ways, role.strips, role.strip, rest ? TAIL_CUT : TAIL_NONE);
-        across = role.strip;
-        step_reorder(&u->s, LOOPS(role.strips, along, across));
-    }
-    step_split(&u->s, along, tile, role.cells, role.few, n < 0 ? TAIL_CUT2 : n % tile ? TAIL_CUT : TAIL_NONE);
-    step_reorder(&u->s, LOOPS(role.cells, across, role.few));
-    return NULL;
-}
-
 /* ---- stages of other axes: each has a nest, in vectors where cells lie side by side */
 struct lanes {
     struct plan *u;
@@ -326,7 +228,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     while (!q.keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
-    add_cells(u, out, CELLS_ACROSS, 1);
+    if (k->nresults == 1) add_cells(u, out, CELLS_SQUARES, 1), add_cells(u, out, CELLS_ACROSS, 1);
     const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
     bool gathered = false;
     for (int i = 0; i < k->stages.n; i++) gathered |= gathers(k->stages.v[i]);
@@ -340,13 +242,15 @@ static const char *pointwise_steps(struct plan *u, const struct point *p) {
     struct cells q;
     if (p->u.cells.way == CELLS_APART) return write_apart(u), NULL;
     find_cells(u, &q);
-    if (p->u.cells.way == CELLS_ACROSS) return write_across(&q);
+    if (p->u.cells.way == CELLS_SQUARES || p->u.cells.way == CELLS_ACROSS)
+        return plan_across(u, p->u.cells.way == CELLS_SQUARES);
     q.merged = p->u.cells.merged;
     write_cells(&q, p);
     return NULL;
 }
 static void print_pointwise(struct text *t, struct plan *u, const struct point *p) {
     static const char *const ways[] = {[CELLS_LANES] = "",
+                                       [CELLS_SQUARES] = "squares transposed in registers",
                                        [CELLS_ACROSS] = "a few cells at a time, across",
                                        [CELLS_UNROLLED] = ", cells one by one",
                                        [CELLS_GATHERED] = "what lies apart one by one, then in vectors",

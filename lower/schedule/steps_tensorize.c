@@ -1,7 +1,8 @@
 /* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text
  * whose parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand
- * is of the hole's type and its cells lie to each other as the hole's do; to an instruction of tiles a nest of any
- * sizes that is of its kind (ir/loop/tile_nest.h). The nest stays inside the instruction as its meaning. */
+ * is of the hole's type and its cells lie to each other as the hole's do (STRIDE_ANY: along that loop, any number
+ * apart); to an instruction of tiles a nest of any sizes that is of its kind (ir/loop/tile_nest.h). The nest stays
+ * inside the instruction as its meaning. */
 #include "ir/loop/tile_nest.h"
 #include "lower/schedule/steps_util.h"
 #include <string.h>
@@ -34,12 +35,15 @@ static bool bind(struct match *m, struct buf *param, const expr *at, struct buf 
         m->holes[h] = (struct bound){buf, buf_offset(c, buf, idx), NULL};
         return buf->scope != SC_REG;
     }
+    expr place = buf_offset(c, buf, idx);
     for (int k = 0; k < m->nest.n; k++) {
         const struct var *v = m->nest.v[k]->u.loop.var;
+        bool any = m->row->holes[h].strides[k] == STRIDE_ANY;
+        if (any && (buf->scope == SC_REG || !x_step_along(c, v, &place))) return false;
         PUSH(&m->s->tmp, &mine, v);
-        map_put(&to_nest.map, PKEY(m->pattern.v[k]->u.loop.var), (void *)x_var(c, v));
+        map_put(&to_nest.map, PKEY(m->pattern.v[k]->u.loop.var), (void *)(any ? x_int(c, 0) : x_var(c, v)));
     }
-    expr cell = x_subst(c, buf_offset(c, param, at), &to_nest), off = x_sub(c, buf_offset(c, buf, idx), cell);
+    expr cell = x_subst(c, buf_offset(c, param, at), &to_nest), off = x_sub(c, place, cell);
     for (int k = 0; k < mine.n; k++)
         if (x_is(mine.v[k]->extent, 1)) off = x_subst1(c, off, mine.v[k], x_int(c, 0));
     if (uses_any(off, &mine)) return false;

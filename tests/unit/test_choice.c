@@ -188,7 +188,9 @@ Test(choice, a_refused_step_is_kept_and_the_next_point_taken) {
     /* the accesses of a transpose are no vectors */
     const char *t = choices("x86-avx2", "", "%x: f32[2,28,30]", "%y: ? = Transpose(%x) {perm=[0,2,1]}");
     says(t, "  pointwise: innermost axes as one: 1\n    refused: step `kind vector lane`");
-    says(t, "  pointwise: a few cells at a time, across\n    taken\n");
+    says(t, "  pointwise: squares transposed in registers\n    taken\n");
+    t = choices("c99", "", "%x: f32[2,28,30]", "%y: ? = Transpose(%x) {perm=[0,2,1]}");
+    says(t, "taken");
 }
 /* Of cells that follow each other no place is looked up, though sizes are open. */
 Test(choice, moves_are_written_out_where_places_are_looked_up) {

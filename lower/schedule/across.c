@@ -1,0 +1,166 @@
+/* Schedules of cells that are read across: neighbours in the operand's memory lie along an axis that is not the
+ * result's last. Squares of cells are transposed in registers, where the machine can; else a few cells of the result's
+ * last axis are written at a time. Of pointwise.c's; see docs/schedules.md. */
+#include "ir/base/checked.h"
+#include "lower/schedule/cpu.h"
+
+struct across {
+    struct plan *u;
+    const struct stmt *s;
+    int last;        /* axis of the result */
+    int axis;        /* that neighbours in memory lie along; -1: none */
+    int dim;         /* of the operand that is this axis */
+    expr load;       /* that says so */
+    int64_t divisor; /* or so many cells of the result's last axis are one step along it; 0: no such number */
+};
+static bool is_axis(const struct across *a, expr e, int k) {
+    return e->op == X_VAR && e->u.var == a->s->u.stage.axes[k];
+}
+/* Of last//n in a sum: n. */
+static int64_t divisor_in(struct ctx *c, expr e, const struct var *last) {
+    int64_t konst, n;
+    const expr *t;
+    const int64_t *co;
+    for (int k = x_terms(c, e, &konst, &t, &co); k-- > 0;)
+        if (t[k]->op == X_DIV && t[k]->arg[0]->op == X_VAR && t[k]->arg[0]->u.var == last && x_is_int(t[k]->arg[1], &n))
+            return n;
+    return 0;
+}
+static bool find_across(void *env, expr e) {
+    struct across *a = env;
+    int n = e->op == X_LOAD ? e->n - e->has_fill : 0;
+    const struct param_layout *l = n ? layout_of(a->u->p, a->u->l, e->u.buf) : NULL;
+    int d = l && l->block ? 1 : n - 1;
+    bool moves = false; /* along the result's last axis */
+    for (int k = 0; k < n; k++) moves |= x_uses_var(a->u->c, e->arg[k], a->s->u.stage.axes[a->last]);
+    for (int k = 0; k < a->last && moves && d < n; k++)
+        if (is_axis(a, e->arg[d], k)) a->axis = k, a->dim = d, a->load = e;
+    if (moves && d < n && !a->divisor) a->divisor = divisor_in(a->u->c, e->arg[d], a->s->u.stage.axes[a->last]);
+    return true;
+}
+static struct across across_of(struct plan *u) {
+    const struct problem *k = u->k;
+    struct across a = {.u = u, .last = k->out->u.stage.naxes - 1, .axis = -1};
+    for (int i = 0; i < k->stages.n; i++) {
+        a.s = k->stages.v[i];
+        if (same_axes(a.s, k->out)) x_visit(a.s->u.stage.value, find_across, &a);
+    }
+    return a;
+}
+static const char *loop_of(const struct across *a, int axis) { return axis_loop(a->u->c, a->u->k->out, axis); }
+static void add_others(const struct across *a, int end, struct word_list *order) {
+    for (int k = 0; k < end; k++)
+        if (k != a->axis) add_loop(&a->u->s, order, loop_of(a, k));
+}
+
+/* ---- squares in registers */
+/* Axis k and the next one are neighbours in the operand as well, where its own layout leaves no room between them. */
+static bool runs_on(const struct across *a, int k) {
+    const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
+    if (k <= a->axis || (l && (l->halo || l->panels.lanes))) return false;
+    for (int d = 0; d + 1 < a->load->n; d++)
+        if (is_axis(a, a->load->arg[d], k))
+            return d != a->dim && d + 1 != a->dim && is_axis(a, a->load->arg[d + 1], k + 1) &&
+                   a->load->u.buf->logical[d + 1] == a->s->u.stage.axes[k + 1]->extent;
+    return false;
+}
+/* The largest that both axes, and a block of the operand, have room for. */
+static const struct squares *squares_for(const struct across *a, int64_t along) {
+    const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
+    int64_t across = const_extent(a->u->k->out->u.stage.axes[a->axis]);
+    for (const struct squares *q = a->u->m->squares; q && q->n; q++)
+        if (q->type == a->load->u.buf->type && (across < 0 || q->n <= across) && (along < 0 || q->n <= along) &&
+            !(l && l->block % q->n))
+            return q;
+    return NULL;
+}
+static enum step_tail tail_of(int64_t extent, int64_t n) {
+    return extent < 0 ? TAIL_CUT2 : extent % n ? TAIL_CUT : TAIL_NONE;
+}
+static const char *transpose_squares(struct plan *u) {
+    struct across a = across_of(u);
+    struct word_list order = {0};
+    const struct stmt *out = u->k->out;
+    int first = a.last;
+    if (a.axis < 0) return "nothing is read across";
+    while (runs_on(&a, first - 1)) first--;
+    int64_t along = 1;
+    for (int k = first; k <= a.last; k++) {
+        int64_t n = const_extent(out->u.stage.axes[k]);
+        along = n < 0 || along < 0 ? -1 : sat_mul(along, n);
+    }
+    const struct squares *q = squares_for(&a, along);
+    int64_t rows = const_extent(out->u.stage.axes[a.axis]);
+    if (!q) return "there are no squares of such cells to transpose";
+    if (rows < 0 && along < 0) return "both axes are open: what is left of them would be two dozen nests";
+    const char *across = loop_of(&a, a.axis), *cells = loop_of(&a, a.last);
+    layout_steps(&u->s, u->p, u->l);
+    plan_inline_maps(u);
+    for (int k = a.last - 1; k >= first; k--, cells = role.flat) step_fuse(&u->s, loop_of(&a, k), cells, role.flat);
+    add_others(&a, first, &order);
+    add_loops(&u->s, &order, LOOPS(across, cells));
+    step_reorder(&u->s, order);
+    step_split(&u->s, across, q->n, role.strips, role.strip, tail_of(rows, q->n));
+    step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
+    /* the last squares may begin early; along strips, which threads share, none does */
+    step_split(&u->s, cells, q->n, role.cells, role.few, along % q->n > 0 ? TAIL_OVERLAP : tail_of(along, q->n));
+    step_reorder(&u->s, LOOPS(role.cells, role.few, role.strip));
+    step_tensorize(&u->s, q->instr);
+    return NULL;
+}
+
+/* ---- a few cells at a time */
+/* Bytes from a cell of b to the next one along v; 0: no such number, or its cells have a layout. */
+static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
+    const struct param_layout *l = layout_of(u->p, u->l, b);
+    int64_t cells;
+    expr rest;
+    bool known = (!l || !l->spec) && x_linear_in(u->c, buf_offset(u->c, b, idx), v, &cells, &rest);
+    return known ? sat_mul(cells, dtype_bytes(b->type)) : 0;
+}
+/* Rows of the result that lie far apart share few sets of the first level of cache, and no prefetching follows so many
+ * of them: as many as a set holds are written at a time, if what is read of the operand for them stays in the second
+ * level until the next ones. */
+static bool takes_strips(const struct across *a) {
+    struct plan *u = a->u;
+    const struct stmt *out = u->k->out;
+    expr *idx = NEWN(&u->c->arena, expr, a->last + 1);
+    for (int k = 0; k <= a->last; k++) idx[k] = x_var(u->c, out->u.stage.axes[k]);
+    int64_t n = const_extent(out->u.stage.axes[a->last]), rows = const_extent(out->u.stage.axes[a->axis]);
+    int64_t result = bytes_apart(u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
+    int64_t operand = bytes_apart(u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]);
+    return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
+           sat_mul(n, operand) <= u->m->l2.bytes;
+}
+/* So that a line of the operand serves as long as it is there. */
+static const char *few_at_a_time(struct plan *u) {
+    int tile = lanes_of(u);
+    const struct stmt *out = u->k->out;
+    struct across a = across_of(u);
+    int64_t n = const_extent(out->u.stage.axes[a.last]);
+    bool divided = a.axis < 0 && a.divisor > 1 && n > a.divisor && n % a.divisor == 0;
+    if (divided) n = a.divisor;
+    if (a.axis < 0 && !divided) return "nothing is read across";
+    if (n >= 0 && n < 2 * tile) return "the axis that is read across is short";
+    const char *across = divided ? role.part : loop_of(&a, a.axis);
+    const char *along = divided ? role.along : loop_of(&a, a.last);
+    struct word_list order = {0};
+    layout_steps(&u->s, u->p, u->l);
+    plan_inline_maps(u);
+    if (divided) step_split(&u->s, loop_of(&a, a.last), a.divisor, across, along, TAIL_NONE);
+    add_others(&a, a.last, &order);
+    bool strips = !divided && takes_strips(&a);
+    add_loops(&u->s, &order, strips ? LOOPS(across, along) : LOOPS(along, across));
+    step_reorder(&u->s, order);
+    if (strips) {
+        int ways = u->m->l1.ways;
+        bool rest = const_extent(out->u.stage.axes[a.axis]) % ways;
+        step_split(&u->s, across, ways, role.strips, role.strip, rest ? TAIL_CUT : TAIL_NONE);
+        across = role.strip;
+        step_reorder(&u->s, LOOPS(role.strips, along, across));
+    }
+    step_split(&u->s, along, tile, role.cells, role.few, n < 0 ? TAIL_CUT2 : n % tile ? TAIL_CUT : TAIL_NONE);
+    step_reorder(&u->s, LOOPS(role.cells, across, role.few));
+    return NULL;
+}
+const char *plan_across(struct plan *u, bool squares) { return squares ? transpose_squares(u) : few_at_a_time(u); }
