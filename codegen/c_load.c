@@ -83,6 +83,17 @@ static bool by_turns(struct fe *f, expr e, struct piece *out) {
     *out = piece_of(format(f->c, "%s(%s, %lld)", helper, c_address(f, &pl), (long long)apart), P_ATOM);
     return true;
 }
+/* Cells of a block, and on in the next one. */
+static bool over_blocks(struct fe *f, expr e, struct piece *out) {
+    const struct buf *b = e->u.buf;
+    expr off = buf_own_offset(f->c, b, e->arg), at, apart;
+    const char *helper = x_over_blocks(f->c, off, f->lane, &at, &apart) ? c_vload_over(f->o, b->type, f->width) : NULL;
+    if (!helper) return false;
+    struct place pl = c_place_at(f, b, x_subst1(f->c, off, f->lane, x_int(f->c, 0)));
+    *out = piece_of(format(f->c, "%s(%s, %s, %s)", helper, c_address(f, &pl), c_index(f, at).s, c_index(f, apart).s),
+                    P_ATOM);
+    return true;
+}
 struct piece c_print_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
     bool vec = on_lane(f, e);
@@ -107,7 +118,8 @@ struct piece c_print_load(struct fe *f, expr e) {
             format(f->c, "(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
             P_ATOM);
     if (x_is_false(cond)) return none;
-    if (vec && x_is_true(cond) && (looked_up(f, e, &none) || by_turns(f, e, &none))) return none;
+    if (vec && x_is_true(cond) && (looked_up(f, e, &none) || by_turns(f, e, &none) || over_blocks(f, e, &none)))
+        return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || (pl.k != 1 && pl.k != 2))) return c_lane_by_lane(f, e);
     bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);

@@ -62,6 +62,8 @@ const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes,
 const char *c_vload2(const struct emit_options *o, enum dtype storage, int lanes); /* every other cell */
 /* Cells of two places, that far apart, by turns; NULL: there is none of this type. */
 const char *c_vload_turns(const struct emit_options *o, enum dtype storage, int lanes);
+/* So many cells of a block from p on, then those of the next one; NULL: there is none of this type. */
+const char *c_vload_over(const struct emit_options *o, enum dtype storage, int lanes);
 /* p[i] for each lane of i, a vector of i32; NULL: no vector is made of cells of that type. */
 const char *c_look_up(const struct emit_options *o, enum dtype storage, int lanes);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);

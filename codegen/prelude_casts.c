@@ -418,6 +418,30 @@ const char *c_vload_turns(const struct emit_options *o, enum dtype s, int lanes)
     text_free(&cells), text_free(&places);
     return name;
 }
+const char *c_vload_over(const struct emit_options *o, enum dtype s, int lanes) {
+    enum dtype v = dtype_value(s);
+    if (dtype_bytes(v) != 4 || dtype_bits(s) < 8) return NULL;
+    const char *name = prelude_name(o, "ld_over", s, lanes), *load = c_vload(o, s, lanes, false);
+    const char *select = c_select(o, v, lanes), *ints = c_vector_type(o, I32, lanes);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct text lane = {0};
+    prelude_holes(o, &h, name, v, lanes);
+    h.elem = dtype_c(s);
+    for (int k = 0; k < lanes; k++) text_printf(&lane, "%s%d", k ? ", " : "", k);
+    prelude_add(
+        o,
+        format(o->uses->c,
+               "/* a block of %d cells from its cell `at` on, which is *p, and then the next one, as if it followed\n"
+               " * at p + apart; there need not be one if `at` is 0 */\n"
+               "static inline $T $N(const $E *p, ptrdiff_t at, ptrdiff_t apart) {\n"
+               "    const %s lane = {%s};\n"
+               "    return %s(lane < %d - (int32_t)at, %s(p), %s(p + (at ? apart : 0)));\n}\n",
+               lanes, ints, lane.s, select, lanes, load, load),
+        &h);
+    text_free(&lane);
+    return name;
+}
 const char *c_look_up(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = prelude_name(o, "look_up", s, lanes), *row = prelude_spelled(o, X_TOIDX, s, lanes);
     struct ctx *c = o->uses->c;

@@ -534,6 +534,26 @@ bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart) {
     }
     return true;
 }
+bool x_over_blocks(struct ctx *c, expr e, const struct var *v, expr *at, expr *apart) {
+    int64_t konst, n, k;
+    const expr *atoms;
+    const int64_t *coefs;
+    expr inside = NULL, from;
+    if (!x_is_int(v->extent, &n) || n < 2) return false;
+    for (int i = x_terms(c, e, &konst, &atoms, &coefs); i-- > 0;)
+        if (atoms[i]->op == X_MOD && coefs[i] == 1 && x_is(atoms[i]->arg[1], n) && x_uses_var(c, atoms[i], v))
+            inside = atoms[i];
+    if (!inside || !x_linear_in(c, inside->arg[0], v, &k, &from) || k != 1) return false;
+    expr next = x_sub(c, x_subst1(c, e, v, x_int(c, n)), x_subst1(c, e, v, x_int(c, 0)));
+    expr rest = x_sub(c, x_sub(c, e, inside), x_mul(c, next, x_divi(c, inside->arg[0], n)));
+    *at = x_modi(c, from, n), *apart = x_addi(c, next, -n);
+    return !x_uses_var(c, rest, v) && x_proves_le(c, x_int(c, 0), *apart);
+}
+bool x_lanes_found(struct ctx *c, expr e, const struct var *v) {
+    int64_t turns;
+    expr at, apart;
+    return x_looked_up(c, e, v) || x_by_turns(c, e, v, &turns) || x_over_blocks(c, e, v, &at, &apart);
+}
 static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
     int64_t a, b;
     switch (e->op) {

@@ -254,6 +254,11 @@ bool x_lane_places(struct ctx *c, expr place, const struct var *lane, int64_t *s
 expr x_looked_up(struct ctx *c, expr e, const struct var *v);
 /* Does e go through cells of two places by turns: at v = 2 i + j by i from one that lies j * *apart further? */
 bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart);
+/* Does e go through the cells of a block that has as many as v has values, from the one at *at on, and then through the
+ * next block's, which would follow if it lay *apart nearer? */
+bool x_over_blocks(struct ctx *c, expr e, const struct var *v, expr *at, expr *apart);
+/* Can vectors of lanes v load from e: are these cells found by a helper that is for such places? */
+bool x_lanes_found(struct ctx *c, expr e, const struct var *v);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
  */
 int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int64_t **coefs);

@@ -175,7 +175,7 @@ static void check_stride(struct region *r, const struct access *a) {
     if (!uses || a->n != a->buf->nd || x_is(r->var->extent, 1)) return; /* one lane has no neighbours */
     expr off = buf_offset(c, a->buf, a->idx), rest;
     int64_t coef;
-    if (!a->store && (x_looked_up(c, off, r->var) || x_by_turns(c, off, r->var, &coef))) return;
+    if (!a->store && x_lanes_found(c, off, r->var)) return;
     if (!x_linear_in(c, off, r->var, &coef, &rest) || coef < 0 || coef > (a->store ? 1 : 2))
         refuse(r->v, "lanes of a vector loop need cells side by side; %s moves otherwise", access_text(r, a));
 }

@@ -42,10 +42,10 @@ struct tiling {
 /* How the lanes of rows run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
 enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
 
-/* How cells are computed: in vectors; operands read across, in squares or a few at a time; as many as a vector has
- * written out; each result by itself.
+/* How cells are computed: in vectors, of which the last may begin early; operands read across, in squares or a few at a
+ * time; as many as a vector has written out; each result by itself.
  */
-enum cells_way { CELLS_LANES, CELLS_SQUARES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_GATHERED, CELLS_APART };
+enum cells_way { CELLS_LANES, CELLS_EARLY, CELLS_SQUARES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_GATHERED, CELLS_APART };
 /* Channels of a block are computed at once; those of a last one that is not full by themselves. */
 struct block_lanes {
     bool lanes, cut;

@@ -128,7 +128,9 @@ static void write_cells(struct cells *q, const struct point *p) {
         if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !is_kept(k, p, k->stages.v[i]))
             step_inline(&u->s, k->stages.v[i]->u.stage.buf->base);
     nest_of_cells(q);
-    if (lanes > 1) step_split(&u->s, q->loop, lanes, role.cells, role.lane, TAIL_CUT2);
+    if (lanes > 1)
+        step_split(&u->s, q->loop, lanes, role.cells, role.lane,
+                   p->u.cells.way == CELLS_EARLY ? TAIL_OVERLAP : TAIL_CUT2);
     struct word_list vectors = {0}, gathered = {0};
     add_loop(&u->s, &vectors, role.lane);
     for (int i = k->stages.n; i--;)
@@ -228,6 +230,8 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     while (!q.keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
+    int64_t n = const_extent(k->out->u.stage.axes[q.naxes - 1]);
+    if (q.merged == 1 && q.naxes > 1 && n > lanes_of(u) && n % lanes_of(u)) add_cells(u, out, CELLS_EARLY, 1);
     if (k->nresults == 1) add_cells(u, out, CELLS_SQUARES, 1), add_cells(u, out, CELLS_ACROSS, 1);
     const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
     bool gathered = false;
@@ -250,13 +254,14 @@ static const char *pointwise_steps(struct plan *u, const struct point *p) {
 }
 static void print_pointwise(struct text *t, struct plan *u, const struct point *p) {
     static const char *const ways[] = {[CELLS_LANES] = "",
+                                       [CELLS_EARLY] = ", the last vector early",
                                        [CELLS_SQUARES] = "squares transposed in registers",
                                        [CELLS_ACROSS] = "a few cells at a time, across",
                                        [CELLS_UNROLLED] = ", cells one by one",
                                        [CELLS_GATHERED] = "what lies apart one by one, then in vectors",
                                        [CELLS_APART] = "each stage by itself"};
     (void)u;
-    if (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_UNROLLED)
+    if (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_EARLY || p->u.cells.way == CELLS_UNROLLED)
         text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged, p->u.cells.keep ? ", shared values kept" : "");
     text_add(t, ways[p->u.cells.way]);
 }

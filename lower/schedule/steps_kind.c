@@ -20,9 +20,7 @@ bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
                                    v->name);
             continue;
         }
-        if (a.v[k].load && !a.v[k].load->has_fill &&
-            (x_looked_up(s->c, buf_offset(s->c, a.v[k].buf, a.v[k].idx), v) || /* its places are a vector themselves */
-             x_by_turns(s->c, buf_offset(s->c, a.v[k].buf, a.v[k].idx), v, &st)))
+        if (a.v[k].load && !a.v[k].load->has_fill && x_lanes_found(s->c, buf_offset(s->c, a.v[k].buf, a.v[k].idx), v))
             continue;
         if (!stride_along(s, &a.v[k], v, &st))
             return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last",
