@@ -43,7 +43,7 @@ void name_nests(struct ctx *c, struct proc *p) {
 }
 
 /* ---- how the cells of one nest lie, with the layouts that its buffers get */
-enum way { WAY_NONE, WAY_CHANNELS, WAY_RUN, WAY_ACROSS, WAY_UNROLLED, WAY_JOINED };
+enum way { WAY_NONE, WAY_CHANNELS, WAY_RUN, WAY_SQUARES, WAY_ACROSS, WAY_UNROLLED, WAY_JOINED };
 struct nest {
     struct plan *u;
     const struct proc *laid; /* a copy that has the layouts */
@@ -54,6 +54,8 @@ struct nest {
     int last;   /* the innermost loop of more than one turn */
     bool lanes; /* of channels: at once */
     int cells;  /* that are done at a time */
+    int first;  /* squares: the outermost of the loops that are one with the last one */
+    const struct squares *squares;
 };
 static const struct param_layout *laid_as(const struct nest *q, const struct buf *b) {
     return layout_of(q->laid, q->u->l, b);
@@ -152,6 +154,35 @@ static bool is_near(const struct nest *q) {
     int64_t cell = dtype_bytes(q->store->u.store.buf->type);
     return sat_mul(cell, nest_cells(q->l, UINT64_MAX)) < q->u->m->l1.bytes / 2;
 }
+/* Along loop k the operand's cells are neighbours, n of them at least, and the result's always as far apart. */
+static bool is_turned(const struct nest *q, int k, int n) {
+    struct ctx *c = q->u->c;
+    expr load = q->store->u.store.value, rest;
+    const struct var *v = nest_var(q->l, k), *turns = var_new(c, "turns", v->extent),
+                     *lane = var_new(c, "lane", x_int(c, n));
+    expr split = x_add(c, x_muli(c, x_var(c, turns), n), x_var(c, lane));
+    expr from = buf_offset(c, load->u.buf, load->arg), to = x_subst1(c, place_of(q), v, split);
+    int64_t stride;
+    return const_extent(v) >= n && x_linear_in(c, x_subst1(c, from, v, split), lane, &stride, &rest) && stride == 1 &&
+           x_step_along(c, lane, &to) && x_step_along(c, nest_var(q->l, q->last), &from);
+}
+/* Squares of cells that change places: what lies side by side along the innermost loops was so along another one. */
+static bool choose_squares(struct nest *q) {
+    expr e = q->store->u.store.value;
+    if (e->op != X_LOAD || e->has_fill || !q->last) return false;
+    for (const struct squares *s = q->u->m->squares; s && s->n; s++) {
+        if (s->type != q->store->u.store.buf->type || s->type != e->u.buf->type) continue;
+        int64_t along = const_extent(nest_var(q->l, q->last));
+        for (q->at = q->last - 1; q->at >= 0 && !is_turned(q, q->at, s->n);) q->at--;
+        if (q->at < 0 || along < 0) continue;
+        q->first = q->last;
+        while (q->first - 1 > q->at && continues(q, nest_var(q->l, q->first - 1), nest_var(q->l, q->first)))
+            along = sat_mul(along, const_extent(nest_var(q->l, --q->first)));
+        q->squares = s;
+        if (along >= s->n) return true;
+    }
+    return false;
+}
 static void choose_way(struct nest *q, bool lanes) {
     const struct problem_loop *l = q->l;
     const struct stmt *s = nest_loop(l, l->depth - 1)->u.loop.body.first;
@@ -179,6 +210,10 @@ static void choose_way(struct nest *q, bool lanes) {
         return;
     }
     if (stride_of(q) != 1) return;
+    if (lanes && choose_squares(q)) {
+        q->way = WAY_SQUARES;
+        return;
+    }
     x_visit(s->u.store.value, find_across, &a);
     q->way = a.at >= 0 && (n < 0 || n >= 2 * lanes_of(q->u)) && !is_near(q) ? WAY_ACROSS : WAY_UNROLLED;
     q->at = q->way == WAY_ACROSS ? a.at : q->last;
@@ -239,6 +274,27 @@ static void write_across(const struct nest *q) {
     step_split(s, name_of(q, q->last), lanes_of(q->u), cells, few, TAIL_CUT2);
     step_reorder(s, LOOPS(cells, across, few));
     step_kind(s, LK_UNROLL, LOOPS(few));
+}
+
+static enum step_tail cut(int64_t extent, int64_t n) { return extent % n ? TAIL_CUT : TAIL_NONE; }
+static void write_squares(const struct nest *q) {
+    struct step_list *s = &q->u->s;
+    const char *strips = role_in(q, role.strips), *strip = role_in(q, role.strip), *few = role_in(q, role.few),
+               *cells = role_in(q, role.cells), *across = name_of(q, q->at), *along = name_of(q, q->last);
+    int64_t extent = const_extent(nest_var(q->l, q->last));
+    struct word_list order = {0};
+    for (int k = q->last - 1; k >= q->first; k--, along = role_in(q, role.flat)) {
+        step_fuse(s, name_of(q, k), along, role_in(q, role.flat));
+        extent = sat_mul(extent, const_extent(nest_var(q->l, k)));
+    }
+    for (int k = 0; k < q->first; k++)
+        if (k != q->at) add_loop(s, &order, name_of(q, k));
+    add_loops(s, &order, LOOPS(across, along));
+    step_reorder(s, order);
+    step_split(s, across, q->squares->n, strips, strip, cut(const_extent(nest_var(q->l, q->at)), q->squares->n));
+    step_reorder(s, LOOPS(strips, along, strip));
+    step_split(s, along, q->squares->n, cells, few, cut(extent, q->squares->n));
+    step_reorder(s, LOOPS(cells, few, strip));
 }
 
 /* ---- loops deep inside of texts, which say themselves that they are independent: in vectors, if neighbours are */
@@ -340,17 +396,25 @@ static const char *nests_steps(struct plan *u, const struct point *p) {
         case WAY_CHANNELS: write_channels(&q->v[j]); break;
         case WAY_RUN:
         case WAY_UNROLLED: write_flat(&q->v[j]); break;
+        case WAY_SQUARES: write_squares(&q->v[j]); break;
         case WAY_ACROSS: write_across(&q->v[j]); break;
         case WAY_JOINED: write_joined(q, j); break;
         case WAY_NONE: break;
         }
     for (int j = 0; j < q->inner.n; j++) write_inner(u, q->inner.v[j]);
+    const struct squares *squares = NULL; /* all have the same, or those of one nest are written cell by cell */
+    for (int j = 0; j < q->n && !squares; j++) squares = q->v[j].way == WAY_SQUARES ? q->v[j].squares : NULL;
+    if (squares) step_tensorize(&u->s, squares->instr);
     return NULL;
 }
 static void print_nests(struct text *t, struct plan *u, const struct point *p) {
-    static const char *const ways[] = {"as it is",         "channels one by one",
-                                       "in vectors",       "a few cells at a time, across",
-                                       "cells one by one", "with the one before"};
+    static const char *const ways[] = {"as it is",
+                                       "channels one by one",
+                                       "in vectors",
+                                       "squares transposed in registers",
+                                       "a few cells at a time, across",
+                                       "cells one by one",
+                                       "with the one before"};
     (void)u;
     for (int j = 0; j < p->u.nests->n; j++) {
         const struct nest *q = &p->u.nests->v[j];
