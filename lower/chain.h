@@ -18,6 +18,9 @@ struct chain {
 struct positions { /* in a list of groups */
     VEC(int) at;
 };
+/* A loop over so many tiles of an axis; l's current block is then what is in it. Where the tile begins: tiles that do
+ * not divide the axis overlap, so that all passes are alike. number: of the axis, among those of one nest. */
+expr lower_tile_loop(struct lowering *l, const char *name, int number, expr passes, int64_t tile, expr extent);
 /* From position `at` of the list on, and before `end`: groups of which each makes a value for the next alone that no
  * cache holds; their positions in *found. Fewer than two: there are no such. */
 void find_chain(struct lowering *l, const struct groups *gs, int at, int end, const struct map *done,

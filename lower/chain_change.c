@@ -12,26 +12,26 @@ static const struct sym *place_of_tile(struct lowering *l, int axis, int64_t las
     PUSH(&l->c->arena, &l->froms, s);
     return s;
 }
-static void enter_loops(struct tiling *t) {
-    struct lowering *l = t->l;
+expr lower_tile_loop(struct lowering *l, const char *name, int number, expr passes, int64_t tile, expr extent) {
     struct ctx *c = l->c;
-    for (int k = 0; k < t->naxes; k++) {
-        int64_t extent;
-        if (is_whole(t, k)) continue;
-        const struct var *v = var_new(c, internf(c->names, "tile%d", k), t->axes[k].passes);
-        struct stmt *loop = s_for(c, v, LK_SERIAL);
-        lower_stmt(l, loop);
-        l->block = &loop->u.loop.body;
-        t->axes[k].from = x_muli(c, x_var(c, v), t->axes[k].tile);
-        if (!x_is_int(t->axes[k].extent, &extent) || extent % t->axes[k].tile == 0) continue;
-        int64_t last = extent - t->axes[k].tile;
-        struct stmt *s = s_new(c, S_SIZE);
-        s->u.size.sym = place_of_tile(l, k, last);
-        s->u.size.lo = x_int(c, 0), s->u.size.hi = x_int(c, last);
-        s->u.size.value = x_min(c, t->axes[k].from, x_int(c, last));
-        lower_stmt(l, s);
-        t->axes[k].from = x_sym(c, s->u.size.sym);
-    }
+    int64_t n;
+    const struct var *v = var_new(c, internf(c->names, "%s%d", name, number), passes);
+    struct stmt *loop = s_for(c, v, LK_SERIAL);
+    lower_stmt(l, loop);
+    l->block = &loop->u.loop.body;
+    expr from = x_muli(c, x_var(c, v), tile);
+    if (!x_is_int(extent, &n) || n % tile == 0) return from;
+    struct stmt *s = s_new(c, S_SIZE);
+    s->u.size.sym = place_of_tile(l, number, n - tile);
+    s->u.size.lo = x_int(c, 0), s->u.size.hi = x_int(c, n - tile);
+    s->u.size.value = x_min(c, from, x_int(c, n - tile));
+    lower_stmt(l, s);
+    return x_sym(c, s->u.size.sym);
+}
+static void enter_loops(struct tiling *t) {
+    for (int k = 0; k < t->naxes; k++)
+        if (!is_whole(t, k))
+            t->axes[k].from = lower_tile_loop(t->l, "tile", k, t->axes[k].passes, t->axes[k].tile, t->axes[k].extent);
 }
 /* The tile of b, where it lies; axis: of each of the first n dims, -1: it is whole. */
 static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, int n) {

@@ -1,5 +1,6 @@
 /* From a group's statements to kernels, by way of the algorithm that is chosen for them (lower/algorithm/). */
 #include "lower/algorithm/algorithm.h"
+#include "lower/chain.h"
 #include "lower/layout.h"
 #include "lower/size_names.h"
 
@@ -12,6 +13,27 @@ static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t a
 }
 static void pack(void *env, struct buf *b, struct panels how) {
     lower_give_layout(env, b, layout_packed(((struct lowering *)env)->c, how, b->nlogical));
+}
+/* Each part of it is written later: its border is, with cells that are written again, beforehand. */
+static void write_border(struct lowering *l, struct buf *result) {
+    struct ctx *c = l->c;
+    const struct var *vars[32];
+    expr dims[32], at[32];
+    for (int d = 0; d < result->nlogical; d++) dims[d] = d == 2 ? x_int(c, 1) : result->logical[d];
+    vars_over(c, "border.i", dims, result->nlogical, vars, at);
+    struct stmt *s = s_store(c, result, at, result->nlogical, RED_NONE, x_num(c, dtype_value(result->type), 0));
+    outline_statement(l, s_nest(c, vars, result->nlogical, s), "border");
+}
+static expr bands(void *env, struct block *stmts, struct buf *result, int64_t rows, int64_t extent) {
+    struct lowering *l = env;
+    for (struct stmt *s = stmts->first, *next; s; s = next) { /* the loop fills it, and others read it */
+        next = s->next;
+        if (s->kind != S_ALLOC || s->u.alloc.buf != result) continue;
+        stmt_remove(s);
+        lower_stmt(l, s);
+    }
+    if (layout_of_buf(l, result).halo) write_border(l, result);
+    return lower_tile_loop(l, "band", 0, x_int(l->c, (extent + rows - 1) / rows), rows, x_int(l->c, extent));
 }
 static struct buf *stored(void *env, struct buf *b) { return lower_stored(env, b); }
 static const struct tensor *given(void *env, const struct buf *b) {
@@ -90,16 +112,29 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     struct rewriting r = {0};
     if (l->o->no_schedule) return outline_kernels(l, stmts, name);
     bool stages = stages_problem(l->c, stmts, &l->external, &k);
-    struct algorithm_query q = {
-        l->c, l->o->target->machine, l->m, l->entry, stmts, stages ? &k : NULL, layout_of_buf, lay_out, pack, stored, l,
-        NULL, &l->o->algorithms,     given};
+    struct algorithm_query q = {l->c,
+                                l->o->target->machine,
+                                l->m,
+                                l->entry,
+                                stmts,
+                                stages ? &k : NULL,
+                                layout_of_buf,
+                                lay_out,
+                                pack,
+                                stored,
+                                l,
+                                NULL,
+                                &l->o->algorithms,
+                                bands,
+                                given};
     if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
     if (why.s) remark(l->c, REMARK_ALGORITHM, l->origin, "%s", in_one_line(l->c, why.s));
     text_free(&why);
+    struct block *outer = l->block;
     if (row->rewrite) row->rewrite(&q, row, &r);
     bool ok = row->rewrite ? outline_parts(l, &q, row, &r, node, name) : outline_beside(l, &q, stmts, node, name);
-    l->why = NULL;
+    l->why = NULL, l->block = outer;
     return ok;
 }

@@ -75,7 +75,7 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     struct block stages = k->stmts; /* rows that are asked change nothing */
     struct algorithm_query q = {
         l->c, l->o->target->machine, l->m, l->entry, &stages, &p, layout_of_operand, NULL, NULL, as_it_is, &r,
-        NULL, &l->o->algorithms,     NULL};
+        NULL, &l->o->algorithms,     NULL, NULL};
     const struct algorithm *row = algorithm_choose(&q, n->name, &why);
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;

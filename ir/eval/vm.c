@@ -258,16 +258,25 @@ static bool do_alloc(struct run *r, struct frame *f, const struct ins *i) {
     return true;
 }
 
-/* A view shares the cells; what it reads was stored through the buffer it views, so it is not tracked by itself. */
+/* A view shares the cells, and is not tracked by itself: what it reads was stored through the buffer it views, or what
+ * it stores is read there, so its cells count as defined from now on. */
+static void define_viewed(struct rbuf *of, int64_t off, int64_t n) {
+    for (int64_t k = off; of->shadow && k < off + n; k++) {
+        of->cells->undef -= !of->shadow[k];
+        of->shadow[k] = 1;
+    }
+    if (of->cells->undef == 0) of->shadow = NULL;
+}
 static bool do_view(struct run *r, struct frame *f, const struct ins *i) {
     struct rbuf *b = &f->b[i->b];
     const struct buf *decl = f->u->slots.v[i->b].buf;
     const int *list = f->u->lists.v[i->imm];
-    const struct rbuf *of = &f->b[list[decl->nd]];
+    struct rbuf *of = &f->b[list[decl->nd]];
     int64_t n = set_geometry(r, f, i->b, list), off = f->r[i->c].l;
     if (n < 0) return false;
     if (!of->cells || off < 0 || n > of->cells->n || off > of->cells->n - n)
         return run_fault(r, EVAL_FAULT, "view %s leaves the buffer it views", decl->name);
+    define_viewed(of, off, n);
     cells_free(r, b->cells);
     b->cells = cells_new(r, decl->type, n, of->cells->data + off * dtype_bytes(decl->type));
     rbuf_set(b, b->cells);

@@ -31,6 +31,9 @@ struct algorithm_query {
     void *env;
     const struct map *results; /* buffers that are read elsewhere; NULL: all are */
     const struct algorithm_wishes *wishes;
+    /* All parts run once for each band of so many rows of the result, which is as high as `extent`: from here on they
+     * stand in a loop over the bands. Where the band begins; the last one begins early. */
+    expr (*bands)(void *env, struct block *stmts, struct buf *result, int64_t rows, int64_t extent);
     /* A constant as the model has it, before anything rounded it; NULL: it is not asked. */
     const struct tensor *(*given)(void *env, const struct buf *b);
 };

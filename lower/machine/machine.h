@@ -54,6 +54,7 @@ struct machine {
     const struct micro_speed *micros; /* besides micro_multiply_add; NULL: none */
     const struct squares *squares;    /* NULL: none */
     struct cache l1, l2;
+    int64_t last_bytes;      /* that the last level keeps for a core; 0: l2 is the last */
     double memory_byte;      /* cycles for a byte of weights, which nothing has kept since the last run */
     double partial_sum_byte; /* cycles for a byte of a sum that waits in memory, there and back */
     int streams;             /* that hardware prefetching follows at a time */
