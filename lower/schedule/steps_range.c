@@ -70,6 +70,11 @@ bool range_over(struct step_run *s, expr e, const struct vars *inner, expr *lo, 
         *lo = x_mul(c, l, l2);
         *hi = x_mul(c, h, h2);
         return true;
+    case X_GUARD: /* its ends are known as sizes, where those of what it guards are not */
+        if (e->arg[1]->op == X_CONST || uses_any(e->arg[1], inner)) return const_ends(c, e, lo, hi);
+        *lo = x_int(c, 0);
+        *hi = x_addi(c, e->arg[1], -1);
+        return true;
     default: return const_ends(c, e, lo, hi);
     }
 }
