@@ -216,6 +216,33 @@ static struct value *pad_into_window(struct match *m) {
     return rule_typed(m, by);
 }
 
+/* Around bytes lies their zero point, which counts as 0. One that the run finds is no fill, so that products of what
+ * is padded would be those of differences, and no more of bytes: it is written around the picture. */
+static struct value *pad_by_zero_point(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *x = MATCHED(m, 'x'), *z = MATCHED(m, 'z');
+    const struct attr *own = node_attr(n, "pads");
+    int spatial = x->type.rank - 2;
+    int64_t pads[64] = {0}, none[64] = {0};
+    bool any = false;
+    if (spatial < 1 || spatial > 30 || z->init || z->type.rank || z->type.dtype != x->type.dtype) return NULL;
+    if (!own || own->n != 2 * spatial) return NULL;
+    for (int k = 0; k < spatial; k++) {
+        int64_t before = own->u.is[k], after = own->u.is[k + spatial];
+        if (before < 0 || after < 0) return NULL;
+        pads[k + 2] = before, pads[k + spatial + 4] = after;
+        any |= before || after;
+    }
+    struct value *around = any ? RULE_NODE(m, "Pad", x, rule_ints(m, pads, 2 * spatial + 4), z) : NULL;
+    if (!around) return NULL;
+    struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
+    ins[0] = around;
+    struct node *by = node_new(n->in, n, "", n->op_type, ins, n->ins.n, 1);
+    for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
+    node_set_attr(by, rule_attr_ints(m, "pads", none, 2 * spatial));
+    return rule_typed(m, by);
+}
+
 /* ---- taps that meet padding alone, wherever the kernel stands: of far dilations over small pictures */
 struct axis_of_window {
     int64_t size, places, taps, step, dilation, before, after;
@@ -290,5 +317,7 @@ const struct rule rules_parts[] = {
     {"conv-of-few-taps", "Conv(x, ...)", "Conv without the taps that meet padding alone", SAME_VALUES, fewer_taps},
     {"average-pool-of-pad", "AveragePool(Pad(x, ...))", "AveragePool that counts its padding", SAME_BITS,
      pad_into_window},
+    {"pad-by-zero-point", "ConvInteger(x, y, z, ...)", "Pad by z and no padding, if only the run knows z", SAME_BITS,
+     pad_by_zero_point},
     {0},
 };

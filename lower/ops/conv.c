@@ -86,11 +86,20 @@ static bool zero_is_known(T z, E *fill) {
     *fill = num(v);
     return known;
 }
+/* Does no window reach beyond the picture? */
+static bool never_padded(void) {
+    const int64_t *pads;
+    const char *same = str_attr("auto_pad");
+    if (*same && strcmp(same, "NOTSET")) return !strcmp(same, "VALID");
+    for (int k = ints_attr("pads", &pads); k > 0; k--)
+        if (pads[k - 1]) return false;
+    return true;
+}
 /* The sum for operands of bytes; x and its zero point are the operands 0 and 2 of either operator. */
 static bool byte_sum(E (*fw)(E v, E oc), T w, T bias, T *sum, X *o) {
     T x = in(0);
     E fill;
-    if (zero_is_known(in(2), &fill)) return conv_sum(x_less_zero, fw, fill, I32, x, w, bias, sum, o);
+    if (zero_is_known(in(2), &fill) || never_padded()) return conv_sum(x_less_zero, fw, fill, I32, x, w, bias, sum, o);
     X i = axes(shape(x)); /* subtracted first: a fill must be a constant */
     return conv_sum(NULL, fw, num(0), I32, stage("centred", I32, i, x_less_zero(at(x, i))), w, bias, sum, o);
 }

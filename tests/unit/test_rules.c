@@ -310,6 +310,10 @@ static bool more(struct maker *m, struct node *n, bool trivial) {
     else if (!strcmp(op, "Conv") || !strcmp(op, "AveragePool")) {
         if (x->type.rank != 4) return false;
         more_window(m, n, x, strcmp(op, "Conv") != 0);
+    } else if (!strcmp(op, "ConvInteger")) {
+        if (x->type.rank != 4) return false;
+        more_window(m, n, x, false);
+        node_set_input(n, 2, input(m, x->type.dtype, NULL, 0));
     } else if (!strcmp(op, "Split")) {
         if (x->type.rank < 1) return false;
         more_split(m, n, x);
@@ -369,6 +373,7 @@ static bool says(const char *text, const char *word) { return strstr(text, word)
 static enum dtype type_for(struct maker *m, const char *pattern) {
     static const enum dtype ints_[] = {I32, I64, I8, U8, I16, U16, U32, U64}, floats[] = {F32, F32, F64, F16, BF16};
     if (says(pattern, ":int") || (says(pattern, "Bitwise"))) return ints_[below(m, 8)];
+    if (says(pattern, "ConvInteger")) return chance(m, 50) ? U8 : I8;
     if (says(pattern, ":float") || says(pattern, "Conv") || says(pattern, "AveragePool") || says(pattern, "Round"))
         return floats[below(m, 5)];
     if (says(pattern, "true") || says(pattern, "false")) return chance(m, 60) ? BOOL : any_type(m);
