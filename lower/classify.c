@@ -65,6 +65,9 @@ static bool has_single_rows(const struct problem *p) {
             return false;
     return true;
 }
+static bool is_matrix_product(const struct problem *p) {
+    return p->cls == PROBLEM_CONTRACTION && (p->apart || has_single_rows(p));
+}
 /* What grouping and layouts can make of a stage. Places that data give, and factors that are changed before they are
  * multiplied by more than a zero point, are for no group yet; nor are products of groups of channels, which are taken
  * for what their indices look like. */
@@ -75,8 +78,7 @@ static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     case PROBLEM_MOVE: return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
     case PROBLEM_MAP: return CLASS_MAP;
     case PROBLEM_CONTRACTION:
-        if ((p->apart || has_single_rows(p)) && operand_shift(c, p, &p->a) && operand_shift(c, p, &p->b))
-            return CLASS_CONTRACT;
+        if (is_matrix_product(p) && operand_shift(c, p, &p->a) && operand_shift(c, p, &p->b)) return CLASS_CONTRACT;
         return p->slides ? CLASS_WINDOW : CLASS_ROW;
     case PROBLEM_WINDOW: return CLASS_WINDOW;
     case PROBLEM_ROWS: return CLASS_ROW;
@@ -159,6 +161,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
         stage_problem(q->c, r->stages.v[k], &p);
         enum stage_class own = stage_class(q->c, &p);
         if (own > r->cls) r->cls = own;
+        if (own == CLASS_ROW) r->product |= is_matrix_product(&p);
         if (p.product) r->sum = p.sum, r->factors[0] = p.a.read, r->factors[1] = p.b.read;
         if (own == CLASS_CONTRACT) r->channels = problem_sums_channels(&p);
         if (own == CLASS_WINDOW) r->channels = problem_sums_groups(q->c, &p);

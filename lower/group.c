@@ -148,6 +148,12 @@ static const char *shares_rows(struct grouping *q, const struct node *n, const s
         if (q->m && row_cells(&r, stages[k]) > q->m->row_cells) return "row-too-large";
     return outside_operands(q, n, gr) > ROW_OPERANDS_MAX ? "too-many-operands" : NULL;
 }
+/* Rows of other kinds would be computed with those of the product, none of whose factors could be packed then. */
+static bool has_product(struct grouping *q, const struct group *gr) {
+    for (int k = 0; k < gr->nodes.n; k++)
+        if (info_of(q, gr->nodes.v[k])->cls->product) return true;
+    return false;
+}
 /* Reason why n does not join the group, or NULL: it may. *rows: it does as a member of a row group. */
 static const char *refusal(struct grouping *q, const struct node *n, const struct group *gr, bool *rows) {
     struct info *i = info_of(q, n);
@@ -163,6 +169,7 @@ static const char *refusal(struct grouping *q, const struct node *n, const struc
         const char *why = elementwise(q, n, gr);
         if (!why || gr->cls != CLASS_MAP || cls != CLASS_ROW) return why;
     } else if (cls != CLASS_MAP && cls != CLASS_ROW && cls != CLASS_VIEW) return "consumer-not-map";
+    if (cls == CLASS_ROW && (i->cls->product || has_product(q, gr))) return "product";
     *rows = true;
     return shares_rows(q, n, gr);
 }
@@ -318,6 +325,7 @@ const char *group_reason_text(const char *refused) {
         {"other-index", "the reader reads at another index than this kernel stores at"},
         {"other-extents", "the reader has other extents"},
         {"other-rows", "the reader shares no rows with this kernel"},
+        {"product", "the reader is a row, and one of the two a sum of products, whose factors rows could not pack"},
         {"row-too-large", "a row with what the reader needs does not stay in the cache"},
         {"several-consumers", "the reader could join, but another reader of the result could not"},
         {"in-another-group", "the reader belongs to an earlier kernel"},

@@ -23,6 +23,7 @@ struct ctx *probes_ctx(const struct probes *q);
 struct node_class {
     enum stage_class cls;
     bool identity[32], unread[32];
+    bool product;  /* a row, and sums of products of two matrices, one of them changed before */
     bool channels; /* it sums over axis 1 of what it reads, or group by group of it, into axis 1 of its result */
     bool calls;    /* kernel texts, which see plain buffers */
     bool checks;   /* sizes are checked at run time before the stages */
