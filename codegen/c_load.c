@@ -94,6 +94,24 @@ static bool over_blocks(struct fe *f, expr e, struct piece *out) {
                     P_ATOM);
     return true;
 }
+/* Cells of one line, several lanes having the same: of a short vector that lies in the buffer's last dim. */
+static bool in_runs(struct fe *f, expr e, struct piece *out) {
+    const struct buf *b = e->u.buf;
+    int64_t run, step, at;
+    if (!b->nd || !x_in_runs(f->c, e->arg[b->nd - 1], f->lane, &run, &step)) return false;
+    int64_t cells = f->width / run * step; /* whole dims hold whole vectors */
+    expr first = x_subst1(f->c, e->arg[b->nd - 1], f->lane, x_int(f->c, 0));
+    if (!x_is_int(x_modi(f->c, first, cells), &at) || at >= step) return false;
+    if (!x_is(x_modi(f->c, b->dims[b->nd - 1], cells), 0)) return false;
+    for (int k = 0; k < b->nd - 1; k++)
+        if (on_lane(f, e->arg[k])) return false;
+    const char *helper = c_vload_runs(f->o, b->type, f->width, run, step, at);
+    if (!helper) return false;
+    expr off = x_subst1(f->c, buf_own_offset(f->c, b, e->arg), f->lane, x_int(f->c, 0));
+    struct place pl = c_place_at(f, b, x_addi(f->c, off, -at));
+    *out = piece_of(format(f->c, "%s(%s)", helper, c_address(f, &pl)), P_ATOM);
+    return true;
+}
 struct piece c_print_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
     bool vec = on_lane(f, e);
@@ -118,7 +136,8 @@ struct piece c_print_load(struct fe *f, expr e) {
             format(f->c, "(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
             P_ATOM);
     if (x_is_false(cond)) return none;
-    if (vec && x_is_true(cond) && (looked_up(f, e, &none) || by_turns(f, e, &none) || over_blocks(f, e, &none)))
+    if (vec && x_is_true(cond) &&
+        (looked_up(f, e, &none) || in_runs(f, e, &none) || by_turns(f, e, &none) || over_blocks(f, e, &none)))
         return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || (pl.k != 1 && pl.k != 2))) return c_lane_by_lane(f, e);

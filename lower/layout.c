@@ -130,6 +130,21 @@ static bool read_by_window(struct lowering *l, struct value *v, bool weighted) {
     }
     return false;
 }
+/* By a convolution of groups with fewer channels than vectors have lanes: these are of several groups, if what it reads
+ * is blocked. */
+static bool read_in_narrow_groups(struct lowering *l, struct value *v) {
+    int lanes = machine_lanes(l->o->target->machine, F32);
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *n = v->uses.v[i].node;
+        const struct node_class *k =
+            n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
+        if (!k || !k->sum || !k->channels || !has_fixed_weights(l, n)) continue;
+        const expr read = k->factors[k->factors[0]->u.buf != probed_operand(l->probes, v)];
+        int64_t per = shared_neighbours(l->c, read, k->sum->u.stage.axes[1]);
+        if (per > 1 && per < lanes && lanes % per == 0) return true;
+    }
+    return false;
+}
 /* Could the group make blocks of channels by its anchor? */
 static bool may_make_blocks(struct lowering *l, const struct group *gr) {
     bool sums =
@@ -315,7 +330,8 @@ static void block_params(struct lowering *l, struct region *r) {
     for (int k = 0; k < r->params.n; k++) {
         struct value *v = r->params.v[k];
         int lanes = must_be_plain(l, v) ? 0 : lanes_for(l, v);
-        if (lanes && (wants_groups(l, v) || (vectors && read_by_window(l, v, true)))) layout_for(l, v)->block = lanes;
+        if (lanes && (wants_groups(l, v) || (vectors && (read_by_window(l, v, true) || read_in_narrow_groups(l, v)))))
+            layout_for(l, v)->block = lanes;
     }
 }
 static void write_panels(struct text *t, const struct panels *p, int rank) {

@@ -549,10 +549,24 @@ bool x_over_blocks(struct ctx *c, expr e, const struct var *v, expr *at, expr *a
     *at = x_modi(c, from, n), *apart = x_addi(c, next, -n);
     return !x_uses_var(c, rest, v) && x_proves_le(c, x_int(c, 0), *apart);
 }
+bool x_in_runs(struct ctx *c, expr e, const struct var *v, int64_t *run, int64_t *step) {
+    enum { MOST = 64 };
+    int64_t n, by;
+    expr first = x_subst1(c, e, v, x_int(c, 0));
+    *run = 0;
+    if (!x_is_int(v->extent, &n) || n < 4 || n > MOST) return false;
+    for (int64_t k = 1; k < n; k++) {
+        if (!x_is_int(x_sub(c, x_subst1(c, e, v, x_int(c, k)), first), &by)) return false;
+        if (!*run && by) *run = k, *step = by;
+        if (*run ? by != k / *run * *step : by) return false;
+    }
+    return *run > 1 && n % *run == 0 && *step >= 1 && *step <= *run;
+}
 bool x_lanes_found(struct ctx *c, expr e, const struct var *v) {
-    int64_t turns;
+    int64_t run, step;
     expr at, apart;
-    return x_looked_up(c, e, v) || x_by_turns(c, e, v, &turns) || x_over_blocks(c, e, v, &at, &apart);
+    return x_looked_up(c, e, v) || x_by_turns(c, e, v, &step) || x_in_runs(c, e, v, &run, &step) ||
+           x_over_blocks(c, e, v, &at, &apart);
 }
 static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
     int64_t a, b;

@@ -257,7 +257,9 @@ bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart);
 /* Does e go through the cells of a block that has as many as v has values, from the one at *at on, and then through the
  * next block's, which would follow if it lay *apart nearer? */
 bool x_over_blocks(struct ctx *c, expr e, const struct var *v, expr *at, expr *apart);
-/* Can vectors of lanes v load from e: are these cells found by a helper that is for such places? */
+/* Does e stay for *run neighbours along v, and then go on by *step, 1..*run cells: at v by v / *run * *step? */
+bool x_in_runs(struct ctx *c, expr e, const struct var *v, int64_t *run, int64_t *step);
+/* Cells that are no line along v, but that vectors load all the same: any of these four. */
 bool x_lanes_found(struct ctx *c, expr e, const struct var *v);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
  */

@@ -39,6 +39,7 @@ static double bytes_read(struct plan *u, const struct tiling *g) {
         if (g->group >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->group));
         if (other) continue;
         if (dim < 0) return -1;
+        if (k == 1 && g->mixed) dim = g->nv / g->mixed; /* a panel reads its own channels */
         n *= (double)dim;
     }
     return n;
@@ -168,6 +169,17 @@ static double cycles_to_make(struct plan *u, const struct tiling *g) {
     const struct operation *converts = as_it_is ? NULL : machine_op(u->m, X_CAST, t);
     return converts ? 1 / converts->starts : 0;
 }
+/* Cells that are put into the lanes of several groups, for each row and vector of a step of the sum: rows of a tile
+ * share those of the window that is written out. */
+static double mixed_cells(struct plan *u, const struct tiling *g) {
+    int64_t by, n = g->beside ? const_extent(g->q->sum->u.stage.red[g->order[g->norder - 1]]) : 1;
+    if (!g->mixed) return 0;
+    if (n < 2 || !cells_apart(u, g, g->q->sum->u.stage.red[g->order[g->norder - 1]], &by) || by < 1) return 1;
+    int64_t stride = 1, apart;
+    if (cells_apart(u, g, axis_var(g, g->row), &apart)) stride = apart / by;
+    double cells = (double)(stride * (g->mr - 1) + n) / (double)(n * g->mr);
+    return cells < 1 ? cells : 1;
+}
 /* Of the multiply-adds, waiting for each other and for lost lines included, for one step of the sum and all rows and
  * lanes. */
 static double step_cycles(struct plan *u, const struct tiling *g) {
@@ -177,7 +189,7 @@ static double step_cycles(struct plan *u, const struct tiling *g) {
     return times * rows *
            (cost_of_step(u->m, &g->op, g->micro, cycles_to_make(u, g), g->counted, vectors, g->mr, g->nr) /
                 (double)g->counted +
-            lost);
+            mixed_cells(u, g) * (double)vectors / machine_op(u->m, X_LOAD, F32)->starts + lost);
 }
 /* Of the tiles' steps, with what the memory takes beside the multiply-adds, for every turn of the other axes. */
 void contraction_cycles(struct plan *u, struct tiling *g) {

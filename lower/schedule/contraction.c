@@ -144,6 +144,34 @@ static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct p
     g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
     return g->packed || !g->padded;
 }
+/* So many vectors of lanes along v, of whole groups of channels, read one block of the channels of `other` together; 0:
+ * they do not. */
+static int64_t vectors_that_mix(struct plan *u, const struct tiling *g, expr other, const struct var *v) {
+    const struct param_layout *l = layout_of(u->p, u->l, other->u.buf);
+    const struct var *lane = var_new(u->c, "lane", x_int(u->c, g->vector));
+    int64_t run, step, lo, hi;
+    if (!l || l->block != g->vector || other->n < 2) return 0;
+    expr at = x_subst1(u->c, other->arg[1], v, x_var(u->c, lane)), from = x_subst1(u->c, at, lane, x_int(u->c, 0));
+    x_bounds(u->c, from, &lo, &hi);
+    return lo == 0 && x_in_runs(u->c, at, lane, &run, &step) && hi < step && run % step == 0 ? run / step : 0;
+}
+/* Blocks of the result are vectors, each of several groups of channels: their lanes read other cells, which lie side by
+ * side. */
+static bool choose_mixed_lane(struct plan *u, struct tiling *g, const struct param_layout *ly) {
+    const struct problem *q = g->q;
+    const struct var *v = naxes_of(g) > 1 ? axis_var(g, 1) : NULL;
+    if (ly->block != g->vector || g->micro->instr || g->computed || !v) return false;
+    for (int side = 0; side < 2; side++) {
+        expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
+        g->mixed = (int)vectors_that_mix(u, g, other, v);
+        if (!g->mixed || dim_of(vec, v) < 0 || !is_constant(vec->u.buf)) continue;
+        g->vec = vec, g->scalar = other, g->lane = 1, g->packed = g->blocked = true;
+        g->per = 0, g->lanes = g->vector;
+        g->padded = const_extent(v) % ly->block != 0;
+        return true;
+    }
+    return g->mixed = 0, false;
+}
 /* Along the channels, or the last other axis that has lanes: the cells of a vector are stored one by one. */
 static bool choose_scattered_lane(struct plan *u, struct tiling *g) {
     int last = naxes_of(g) - 1;
@@ -152,16 +180,19 @@ static bool choose_scattered_lane(struct plan *u, struct tiling *g) {
         if (k != 1 && const_extent(axis_var(g, k)) != 1 && try_lane(u, g, k, true)) return true;
     return false;
 }
-/* The lanes, in one way or the other; false: there is no such way. A plain result has them along its last axis, or else
+/* The lanes, in one of the ways; false: there is no such way. A plain result has them along its last axis, or else
  * scattered along another. */
-static bool choose_lane(struct plan *u, struct tiling *g, bool other) {
+static bool choose_lane(struct plan *u, struct tiling *g, enum lane_way way) {
+    bool other = way == LANES_OTHER;
     const struct problem *q = g->q;
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = naxes_of(g) - 1;
     if (g->vector > 1 && ly && ly->block) {
+        if (way == LANES_MIXED) return choose_mixed_lane(u, g, ly);
         g->across = other;
         return choose_blocked_lane(u, g, ly);
     }
+    if (way == LANES_MIXED) return false;
     if (g->vector == 1) return !other && choose_scalar_lane(u, g);
     bool along_last = last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1;
     if (along_last && !other) return true;
@@ -231,7 +262,7 @@ static bool one_channel(struct plan *u, const struct tiling *g) {
         const struct var *v = g->q->sum->u.stage.red[k];
         summed |= const_extent(v) != 1 && x_uses_var(u->c, g->scalar->arg[1], v);
     }
-    return g->per > 1 && !summed;
+    return (g->per > 1 || g->mixed) && !summed;
 }
 /* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. What is
  * left of floats is summed one by one. */
@@ -293,12 +324,12 @@ bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var 
 }
 /* As the definition has them. But if no channels are innermost, what is must not slide along the rows: an iteration
  * would load what the ones before it loaded, and gcc carries that from one to the next in memory: 43 instead of
- * 92 GFLOP/s in the first layer of ResNet. */
+ * 92 GFLOP/s in the first layer of ResNet. Mixed lanes have the window written out. */
 static void choose_order(struct plan *u, struct tiling *g) {
     int inner = -1;
     int64_t most = 1;
     g->norder = 0;
-    for (int k = 0; k < nsums_of(g) && g->kred < 0 && g->vector > 1; k++) {
+    for (int k = 0; k < nsums_of(g) && g->kred < 0 && g->vector > 1 && !g->mixed; k++) {
         const struct var *v = g->q->sum->u.stage.red[k];
         int64_t n = const_extent(v);
         if ((n < 0 || n >= most) && !slides_along_rows(u, g, v)) inner = k, most = n < 0 ? most : n;
@@ -307,10 +338,10 @@ static void choose_order(struct plan *u, struct tiling *g) {
         if (k != g->kred && k != inner) g->order[g->norder++] = k;
     if (inner >= 0) g->order[g->norder++] = inner;
 }
-const char *choose_axes(struct plan *u, struct tiling *g, bool other) {
+const char *choose_axes(struct plan *u, struct tiling *g, enum lane_way way) {
     g->computed = !is_plain(&u->k->b); /* no_contraction has refused all other changes */
     g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
-    if (!choose_lane(u, g, other))
+    if (!choose_lane(u, g, way))
         return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
     if (!choose_sum(u, g)) return "the blocks of channels are not what is summed";
     choose_rows(u, g);

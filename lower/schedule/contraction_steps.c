@@ -183,6 +183,7 @@ static void add_rows(struct plan *u, const struct tiling *g, struct word_list *t
  * instruction. */
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
+    if (g->mixed) return g->kred < 0 ? 1 : g->kblock;
     if (g->beside || g->kred < 0 || micro_has_tiles(g->micro) || (g->lanes < 2 && g->micro->k0 == 1) ||
         m->loads_ahead || !machine_op(m, X_FMA, F32))
         return 1;
@@ -211,8 +212,9 @@ static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
     if (g->kred >= 0) add_loop(&u->s, &order, role.blocks);
     for (int k = 0; k < g->norder - g->beside; k++) add_loop(&u->s, &order, red_loop(u->c, sum, g->order[k]));
     if (g->kred >= 0) add_loops(&u->s, &order, LOOPS(role.steps, steps > 1 ? role.unrolled : NULL));
-    add_loop(&u->s, &order, beside_loop(u, g));
+    if (!g->mixed) add_loop(&u->s, &order, beside_loop(u, g));
     add_rows(u, g, &order);
+    if (g->mixed) add_loop(&u->s, &order, beside_loop(u, g)); /* few cells of the window at a time are in registers */
     add_loops(&u->s, &order, LOOPS(lane, parts ? role.group_parts : NULL, k0 > 1 ? role.group_cell : NULL));
     step_reorder(&u->s, order);
 }

@@ -25,7 +25,8 @@ struct tiling {
     int64_t N, rows;        /* extents of lane and row; -1: symbolic */
     int64_t counted;        /* rows that a tile is chosen for */
     int lanes;              /* of a vector: the machine's, or fewer for narrow groups of channels */
-    int64_t per;            /* lanes that read one cell of scalar: channels of a group; 0: all of them */
+    int64_t per;            /* lanes that read one cell of scalar: channels of a group; 0: a vector is of one group */
+    int mixed;              /* vectors hold several groups of channels, so many together a vector of scalar; 0: one */
     int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
     int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
     int order[MAX_AXES];    /* all reduced axes but kred, from outside to inside */

@@ -11,8 +11,11 @@ static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.n
 enum { OPEN_EXTENT = 1 << 20 };
 /* How a long sum is cut: chunks of it go round the rows of a panel, or round all panels (outside). */
 enum chunks { CHUNKS_ANY, CHUNKS_NONE, CHUNKS_INSIDE, CHUNKS_OUTSIDE };
-/* Axes: of lanes, rows and the sum; or why there are none. other: the lanes in another way. */
-const char *choose_axes(struct plan *u, struct tiling *g, bool other);
+/* Ways of the lanes, of which a result in blocks has all three (within groups of channels, panels of a group across
+ * blocks, vectors of several groups), a plain one the first two (along its last axis, or another). */
+enum lane_way { LANES_FIRST, LANES_OTHER, LANES_MIXED, LANE_WAYS };
+/* Axes: of lanes, rows and the sum; or why there are none. */
+const char *choose_axes(struct plan *u, struct tiling *g, enum lane_way way);
 /* Channels of a group that its vectors do not fill are computed in equal panels of more than one: so many of nr
  * vectors; 0: it has no such parts. */
 int64_t equal_panels(int64_t per, int lanes, int nr);

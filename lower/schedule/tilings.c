@@ -31,13 +31,23 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     }
     g->nv = g->nr;
 }
+/* Of lanes of several groups: panels read whole vectors of the other operand, and beside the accumulators there is room
+ * for the weights of a window along the rows, for each vector, and for as many cells. */
+static int64_t mixed_rows(struct plan *u, const struct tiling *g, int nr, int64_t vectors) {
+    const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
+    int64_t window = v && const_extent(v) > 1 && slides_along_rows(u, g, v) ? const_extent(v) : 1;
+    int64_t fits = (machine_registers(u->m) - window) / nr - window;
+    if (nr % g->mixed || vectors % g->mixed || (g->mixed > 1 && vectors % nr) || fits < 1) return 0;
+    return g->counted < fits ? g->counted : fits;
+}
 /* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; those of all mr rows where
  * compilers load ahead. 0: there are not so many vectors, or they reach into another group. */
-static int64_t rows_that_fit(const struct plan *u, const struct tiling *g, int nr) {
+static int64_t rows_that_fit(struct plan *u, const struct tiling *g, int nr) {
     int64_t cells = g->per ? g->per : g->N, registers = machine_registers(u->m);
     int64_t vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
     bool parts = g->per && g->per % g->lanes; /* panels of a group that it does not fill with vectors */
     if (nr > vectors || (g->per && (parts ? !equal_panels(g->per, g->lanes, nr) : vectors % nr != 0))) return 0;
+    if (g->mixed) return mixed_rows(u, g, nr, vectors);
     int row = g->micro->row > 1 ? g->micro->row : 1;
     int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + row) : (registers - 1 - nr) / nr;
     if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
@@ -55,13 +65,15 @@ static void set_tile(struct tiling *g, int64_t mr, int nr) {
 }
 /* What is written out inside of a step of the sum, for it reads the same cells: the window along the rows of a tile,
  * where what one row reads its neighbours read with another weight, and it is widened once (sums of whole numbers have
- * any order); and the parts of a byte that holds several weights. */
+ * any order), or put into the lanes of several groups once; and the parts of a byte that holds several weights. */
 static void choose_beside(struct plan *u, struct tiling *g) {
+    enum { MOST_MIXED = 480 }; /* products that are written out: of all the channels of a group, as lanes are mixed */
     const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
-    int64_t n = v ? const_extent(v) : 0;
+    int64_t n = v ? const_extent(v) : 0, steps = g->mixed && g->kred >= 0 ? g->kblock : 1;
     bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
-    bool same = widens ? slides_along_rows(u, g, v) : g->computed && g->kred >= 0 && dim_of(g->vec, v) < 0;
-    g->beside = same && n > 1 && n * g->mr * g->nr <= u->m->body;
+    bool same =
+        widens || g->mixed ? v && slides_along_rows(u, g, v) : g->computed && g->kred >= 0 && dim_of(g->vec, v) < 0;
+    g->beside = same && n > 1 && n * steps * g->mr * g->nr <= (g->mixed ? MOST_MIXED : u->m->body);
 }
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
  * many, unless one is what was said to be typical). A tile of one row waits for its own multiply-adds, unless it takes
@@ -146,26 +158,29 @@ static void best_first(struct family *f) {
     memmove(v + 1, v, (size_t)at * sizeof *v);
     v[0] = best;
 }
-static const char *find_family(struct plan *u, struct family *f, struct tiling g, bool other) {
-    const char *why = choose_axes(u, &g, other);
+static const char *find_family(struct plan *u, struct family *f, struct tiling g, enum lane_way way) {
+    const char *why = choose_axes(u, &g, way);
     if (why) return why;
     add_tiles(u, f, &g);
     if (!f->tilings.n) return "what is summed or grouped is no multiple of its tiles";
     best_first(f);
     return NULL;
 }
-/* The families of a micro-kernel, the better one first; how many. why: not NULL if there are none. */
+/* The families of a micro-kernel, the best one first; how many. why: not NULL if there are none. */
 static int add_families(struct plan *u, struct family *f, const struct micro *micro, struct operation op,
                         const char **why) {
     struct tiling g = {.q = u->k, .micro = micro, .op = op};
-    struct family other = {0};
-    *why = find_family(u, f, g, false);
-    if (find_family(u, &other, g, true)) return *why ? 0 : 1;
-    if (*why) return *why = NULL, f[0] = other, 1;
-    bool better = other.tilings.v[0].cycles < f->tilings.v[0].cycles;
-    f[1] = better ? f[0] : other;
-    if (better) f[0] = other;
-    return 2;
+    int n = 0;
+    for (enum lane_way way = LANES_FIRST; way < LANE_WAYS; way++) {
+        struct family next = {0};
+        const char *not = find_family(u, &next, g, way);
+        if (way == LANES_FIRST) *why = not ;
+        if (not ) continue;
+        int at = n++;
+        for (; at && next.tilings.v[0].cycles < f[at - 1].tilings.v[0].cycles; at--) f[at] = f[at - 1];
+        f[at] = next, *why = NULL;
+    }
+    return n;
 }
 static void put_point(struct plan *u, struct points *out, const struct tiling *g) {
     struct point *p = add_point(u, out, &strategy_contraction);
@@ -210,7 +225,7 @@ static void add_others(struct plan *u, struct points *out, const struct family *
 }
 /* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
 static const char *contraction_points(struct plan *u, struct points *out) {
-    enum { MOST = 16 };
+    enum { MOST = 24 };
     const struct problem *k = u->k;
     const char *why = no_contraction(k);
     if (why) return why;
@@ -221,7 +236,7 @@ static const char *contraction_points(struct plan *u, struct points *out) {
     if (!op || dtype_value(sum) != sum) return "the machine's row does not say how it sums this type";
     struct family f[MOST] = {0};
     int n = 0;
-    for (const struct micro_speed *s = u->m->micros; s && s->micro && n < MOST - 2; s++)
+    for (const struct micro_speed *s = u->m->micros; s && s->micro && n <= MOST - 2 * LANE_WAYS; s++)
         if (s->micro->sum == sum)
             n += add_families(u, f + n, s->micro, (struct operation){X_FMA, sum, s->latency, s->starts}, &why);
     n += add_families(u, f + n, &micro_multiply_add, *op, &why);
@@ -233,7 +248,8 @@ static void print_contraction(struct text *t, struct plan *u, const struct point
     const struct tiling *g = &p->u.tile;
     if (g->micro->instr) text_printf(t, "%s, ", g->micro->instr);
     text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
-                g->staged      ? ", staged"
+                g->mixed       ? " of several groups"
+                : g->staged    ? ", staged"
                 : g->scattered ? ", scattered"
                                : "",
                 g->mr, g->nr);

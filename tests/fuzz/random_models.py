@@ -619,6 +619,24 @@ class Maker(More):
             w = [self.const(np.abs(self.numbers([out], np.float32)) + np.float32(0.1)) for _ in range(4)]
             self.add("BatchNormalization", [y] + w)
 
+    def grouped(self):
+        """Convolutions one behind the other in groups of few channels, which fill no vector, or several of one."""
+        n = self.r.choice([1, 2, 2])
+        per, made = self.r.choice([1, 2, 2, 3, 4, 4, 5, 6, 8, 8, 12, 16, 24]), self.r.choice([1, 1, 1, 1, 2, 4])
+        group = self.r.choice([1] + [g for g in (2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32) if g * per * made <= 128])
+        x = self.image(n, group * per)
+        for c in [per, per * made]:
+            if 0 in self.of(x):
+                raise Impossible
+            k, more = self.window(n, self.of(x)[2:])
+            self.fits(x, k, more)
+            ins = [x, self.const(self.numbers([group * per * made, c] + k, np.float32))]
+            if self.r.random() < 0.5:
+                ins.append(self.const(self.numbers([group * per * made], np.float32)))
+            x = self.add("Conv", ins, group=group, kernel_shape=k, **more)
+            if self.r.random() < 0.5:
+                x = self.add("Relu", [x])
+
     def conv_transpose(self):
         n = self.r.choice([1, 2, 2])
         x = self.image(n)
@@ -884,7 +902,7 @@ class Maker(More):
         ops = [self.unary, self.parametric, self.binary, self.binary, self.integer, self.compare, self.cast, self.reduce,
                self.reduce, self.arg, self.softmax, self.transpose, self.reshape, self.flatten, self.squeeze, self.concat,
                self.split, self.slice, self.slice, self.gather, self.scatter, self.expand, self.tile, self.pad,
-               self.matmul, self.matmul, self.gemm, self.conv, self.conv, self.conv, self.conv_transpose, self.pool,
+               self.matmul, self.matmul, self.gemm, self.conv, self.conv, self.conv, self.grouped, self.conv_transpose, self.pool,
                self.pool, self.norm, self.norm, self.resize, self.depth, self.topk, self.misc, self.rnn,
                self.newer, self.newer, self.newer, self.more_unary, self.typed, self.typed, self.signal, self.whole, self.whole,
                self.loss, self.windows, self.sequence, self.optional, self.words, self.attention, self.contributed,
