@@ -94,18 +94,23 @@ static bool over_blocks(struct fe *f, expr e, struct piece *out) {
                     P_ATOM);
     return true;
 }
-/* Cells of one line, several lanes having the same: of a short vector that lies in the buffer's last dim. */
+/* Is place a known number beyond a multiple of n, as far as the last dim of b is one? So many cells from there on lie
+ * inside, then. */
+static bool in_parts(struct fe *f, const struct buf *b, expr place, int64_t n, int64_t *at) {
+    return x_is(x_modi(f->c, b->dims[b->nd - 1], n), 0) && x_is_int(x_modi(f->c, place, n), at);
+}
+/* Cells of one line, several lanes having the same: of a vector that lies in the buffer's last dim, or half of one. */
 static bool in_runs(struct fe *f, expr e, struct piece *out) {
     const struct buf *b = e->u.buf;
-    int64_t run, step, at;
+    int64_t run, step, at, n = f->width;
     if (!b->nd || !x_in_runs(f->c, e->arg[b->nd - 1], f->lane, &run, &step)) return false;
-    int64_t cells = f->width / run * step; /* whole dims hold whole vectors */
+    int64_t last = (n / run - 1) * step;
     expr first = x_subst1(f->c, e->arg[b->nd - 1], f->lane, x_int(f->c, 0));
-    if (!x_is_int(x_modi(f->c, first, cells), &at) || at >= step) return false;
-    if (!x_is(x_modi(f->c, b->dims[b->nd - 1], cells), 0)) return false;
+    while (!in_parts(f, b, first, n, &at) || at + last >= n) /* half a vector will do, too */
+        if ((n /= 2) < f->width / 2 || n < 2) return false;
     for (int k = 0; k < b->nd - 1; k++)
         if (on_lane(f, e->arg[k])) return false;
-    const char *helper = c_vload_runs(f->o, b->type, f->width, run, step, at);
+    const char *helper = c_vload_runs(f->o, b->type, f->width, (struct runs){run, step, at, n});
     if (!helper) return false;
     expr off = x_subst1(f->c, buf_own_offset(f->c, b, e->arg), f->lane, x_int(f->c, 0));
     struct place pl = c_place_at(f, b, x_addi(f->c, off, -at));

@@ -64,9 +64,11 @@ const char *c_vload2(const struct emit_options *o, enum dtype storage, int lanes
 const char *c_vload_turns(const struct emit_options *o, enum dtype storage, int lanes);
 /* So many cells of a block from p on, then those of the next one; NULL: there is none of this type. */
 const char *c_vload_over(const struct emit_options *o, enum dtype storage, int lanes);
-/* Cells at, at + step .., each for so many lanes; NULL: there is none of this type. */
-const char *c_vload_runs(const struct emit_options *o, enum dtype storage, int lanes, int64_t run, int64_t step,
-                         int64_t at);
+struct runs {
+    int64_t run, step, at, cells;
+};
+/* Of so many cells those at, at + step .., each for `run` lanes; NULL: there is none of this type. */
+const char *c_vload_runs(const struct emit_options *o, enum dtype storage, int lanes, struct runs r);
 /* p[i] for each lane of i, a vector of i32; NULL: no vector is made of cells of that type. */
 const char *c_look_up(const struct emit_options *o, enum dtype storage, int lanes);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);

@@ -442,22 +442,22 @@ const char *c_vload_over(const struct emit_options *o, enum dtype s, int lanes) 
     text_free(&lane);
     return name;
 }
-const char *c_vload_runs(const struct emit_options *o, enum dtype s, int lanes, int64_t run, int64_t step, int64_t at) {
+const char *c_vload_runs(const struct emit_options *o, enum dtype s, int lanes, struct runs r) {
     enum { MOST = 16 };
-    int64_t n = lanes / run * step;
-    if (n < 2 || lanes > MOST || dtype_bits(s) < 8 || s == STR || s == BOOL || dtype_is_complex(s)) return NULL;
+    if (lanes > MOST || dtype_bits(s) < 8 || s == STR || s == BOOL || dtype_is_complex(s)) return NULL;
     struct ctx *c = o->uses->c;
-    const char *what = format(c, step == run ? "ld_%lldof%lld" : "ld_%lldof%lld_x%lld", (long long)at, (long long)step,
-                              (long long)run),
-               *name = prelude_name(o, what, s, lanes), *load = c_vload(o, s, (int)n, false);
+    const char *what = format(c, r.step == r.run ? "ld_%lldof%lld" : "ld_%lldby%lld_x%lld", (long long)r.at,
+                              (long long)r.step, (long long)r.run);
+    if (r.cells < lanes) what = format(c, "%s_of%lld", what, (long long)r.cells);
+    const char *name = prelude_name(o, what, s, lanes), *load = c_vload(o, s, (int)r.cells, false);
     if (!prelude_first(o->uses, name)) return name;
     struct holes h;
     struct text cells = {0}, places = {0};
     prelude_holes(o, &h, name, dtype_value(s), lanes);
     h.elem = dtype_c(s);
     for (int k = 0; k < lanes; k++) {
-        text_printf(&cells, "%sa[%d]", k ? ", " : "", (int)(k / run * step + at));
-        text_printf(&places, ", %d", (int)(k / run * step + at));
+        text_printf(&cells, "%sa[%d]", k ? ", " : "", (int)(k / r.run * r.step + r.at));
+        text_printf(&places, ", %d", (int)(k / r.run * r.step + r.at));
     }
     prelude_add(o,
                 format(c,
@@ -465,8 +465,8 @@ const char *c_vload_runs(const struct emit_options *o, enum dtype s, int lanes, 
                        "static inline $T $N(const $E *p) {\n    const %s a = %s(p);\n"
                        "#if defined __clang__ || __GNUC__ >= 12\n    return __builtin_shufflevector(a, a%s);\n#else\n"
                        "    return ($T){%s};\n#endif\n}\n",
-                       (long long)at, (long long)(at + step), (long long)run, c_vector_type(o, dtype_value(s), (int)n),
-                       load, places.s, cells.s),
+                       (long long)r.at, (long long)(r.at + r.step), (long long)r.run,
+                       c_vector_type(o, dtype_value(s), (int)r.cells), load, places.s, cells.s),
                 &h);
     text_free(&cells), text_free(&places);
     return name;
