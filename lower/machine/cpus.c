@@ -79,7 +79,10 @@ static const struct operation cortex_m[] = {
 #define PAIRS_256                                                                                                      \
     {&micro_vpmaddwd, 6, 1.5}, { &micro_pmaddwd, 6, 1.5 }
 #define VNNI(starts)                                                                                                   \
-    {&micro_vpdpbusd, 5, starts}, {&micro_vpdpbusd_x8, 5, 2}, {&micro_vpdpbusd_x4, 5, 2}, { &micro_vpdpwssd, 5, starts }
+    {&micro_vpdpbusd, 5, starts}, {&micro_vpdpbusd_4x4, 5, starts}, {&micro_vpdpbusd_2x8, 5, starts},                  \
+        {&micro_vpdpbusd_x8, 5, 2}, {&micro_vpdpbusd_x4, 5, 2}, {                                                      \
+        &micro_vpdpwssd, 5, starts                                                                                     \
+    }
 #define TILES(row, all, half)                                                                                          \
     {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
 static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},

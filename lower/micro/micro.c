@@ -2,13 +2,17 @@
 #include "lower/micro/micro.h"
 #include "ir/loop/target.h"
 
-const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL};
+const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL, 0};
 
 /* Dot products of bytes, or of what bytes are widened to, are named as their instructions. */
 #define PARTS(name, a, b, n0, k0, side, row, vector)                                                                   \
-    const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name}
+    const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name, 0}
 #define DOT(row, a, b, n0, k0) PARTS(row, a, b, n0, k0, k0, 0, 0)
+#define DOT_OF_GROUPS(row, a, b, n0, k0, per)                                                                          \
+    const struct micro micro_##row = {a, b, I32, 1, n0, k0, k0, 0, 0, #row, per}
 DOT(vpdpbusd, U8, I8, 16, 4);
+DOT_OF_GROUPS(vpdpbusd_4x4, U8, I8, 16, 4, 4);
+DOT_OF_GROUPS(vpdpbusd_2x8, U8, I8, 16, 4, 8);
 DOT(vpdpbusd_x8, U8, I8, 8, 4);
 DOT(vpdpbusd_x4, U8, I8, 4, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
@@ -34,13 +38,14 @@ DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
 /* Of bf16. */
-#define BF16_PAIRS(row, lanes) const struct micro micro_##row = {BF16, BF16, F32, 1, lanes, 2, 2, 0, 0, #row}
+#define BF16_PAIRS(row, lanes) const struct micro micro_##row = {BF16, BF16, F32, 1, lanes, 2, 2, 0, 0, #row, 0}
 BF16_PAIRS(vdpbf16ps, 16);
 BF16_PAIRS(vdpbf16ps_x8, 8);
 BF16_PAIRS(vdpbf16ps_x4, 4);
 
 /* Of tiles: 64 bytes of the sum at a time, or half of them, which takes as long. */
-#define TILE(row, a, b, sum, k0, side) const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row}
+#define TILE(row, a, b, sum, k0, side)                                                                                 \
+    const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row, 0}
 #define BYTE_TILES(row, a, b)                                                                                          \
     TILE(row, a, b, I32, 64, 4);                                                                                       \
     TILE(row, a, b, I32, 32, 4)
@@ -52,9 +57,9 @@ TILE(tile_dpbf16ps, BF16, BF16, F32, 32, 2);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 16, 2);
 
 /* Of warps, named as their instructions, too. */
-const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16"};
-const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16"};
-const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16"};
+const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16", 0};
+const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16", 0};
+const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16", 0};
 
 struct panels micro_panels(const struct micro *m, bool open, int along, int summed) {
     return (struct panels){open ? 1 : m->n0, m->side, along, summed};

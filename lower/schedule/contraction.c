@@ -153,18 +153,20 @@ static int64_t vectors_that_mix(struct plan *u, const struct tiling *g, expr oth
     if (!l || l->block != g->vector || other->n < 2) return 0;
     expr at = x_subst1(u->c, other->arg[1], v, x_var(u->c, lane)), from = x_subst1(u->c, at, lane, x_int(u->c, 0));
     x_bounds(u->c, from, &lo, &hi);
-    return lo == 0 && x_in_runs(u->c, at, lane, &run, &step) && hi < step && run % step == 0 ? run / step : 0;
+    if (lo != 0 || !x_in_runs(u->c, at, lane, &run, &step) || hi >= step || run % step) return 0;
+    return !g->micro->per || (run == g->micro->per && step == run) ? run / step : 0;
 }
 /* Blocks of the result are vectors, each of several groups of channels: their lanes read other cells, which lie side by
  * side. */
 static bool choose_mixed_lane(struct plan *u, struct tiling *g, const struct param_layout *ly) {
     const struct problem *q = g->q;
     const struct var *v = naxes_of(g) > 1 ? axis_var(g, 1) : NULL;
-    if (ly->block != g->vector || g->micro->instr || g->computed || !v) return false;
+    if (ly->block != g->vector || (g->micro->instr && !g->micro->per) || g->computed || !v) return false;
     for (int side = 0; side < 2; side++) {
         expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         g->mixed = (int)vectors_that_mix(u, g, other, v);
-        if (!g->mixed || dim_of(vec, v) < 0 || !is_constant(vec->u.buf)) continue;
+        bool packed = dim_of(vec, v) >= 0 && is_constant(vec->u.buf);
+        if (!g->mixed || !packed || !micro_takes(g->micro, other, vec, packed)) continue;
         g->vec = vec, g->scalar = other, g->lane = 1, g->packed = g->blocked = true;
         g->per = 0, g->lanes = g->vector;
         g->padded = const_extent(v) % ly->block != 0;
@@ -184,6 +186,7 @@ static bool choose_scattered_lane(struct plan *u, struct tiling *g) {
  * scattered along another. */
 static bool choose_lane(struct plan *u, struct tiling *g, enum lane_way way) {
     bool other = way == LANES_OTHER;
+    if (g->micro->per && way != LANES_MIXED) return false;
     const struct problem *q = g->q;
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = naxes_of(g) - 1;

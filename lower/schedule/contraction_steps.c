@@ -183,7 +183,7 @@ static void add_rows(struct plan *u, const struct tiling *g, struct word_list *t
  * instruction. */
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
-    if (g->mixed) return g->kred < 0 ? 1 : g->kblock;
+    if (g->mixed) return g->kred < 0 ? 1 : g->kblock / g->micro->k0;
     if (g->beside || g->kred < 0 || micro_has_tiles(g->micro) || (g->lanes < 2 && g->micro->k0 == 1) ||
         m->loads_ahead || !machine_op(m, X_FMA, F32))
         return 1;

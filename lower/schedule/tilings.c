@@ -69,7 +69,7 @@ static void set_tile(struct tiling *g, int64_t mr, int nr) {
 static void choose_beside(struct plan *u, struct tiling *g) {
     enum { MOST_MIXED = 480 }; /* products that are written out: of all the channels of a group, as lanes are mixed */
     const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
-    int64_t n = v ? const_extent(v) : 0, steps = g->mixed && g->kred >= 0 ? g->kblock : 1;
+    int64_t n = v ? const_extent(v) : 0, steps = g->mixed && g->kred >= 0 ? g->kblock / g->micro->k0 : 1;
     bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
     bool same =
         widens || g->mixed ? v && slides_along_rows(u, g, v) : g->computed && g->kred >= 0 && dim_of(g->vec, v) < 0;
@@ -225,7 +225,7 @@ static void add_others(struct plan *u, struct points *out, const struct family *
 }
 /* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
 static const char *contraction_points(struct plan *u, struct points *out) {
-    enum { MOST = 24 };
+    enum { MOST = 32 };
     const struct problem *k = u->k;
     const char *why = no_contraction(k);
     if (why) return why;

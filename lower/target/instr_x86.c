@@ -56,6 +56,26 @@ FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
+/* The same of several groups of lanes, each of which has four bytes of its own: one behind the other, or the first of
+ * eight. */
+#define FOURS_OF_GROUPS(row, groups, per, spread)                                                                      \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = "proc p(C: i32[16] inout, A: u8[" groups "," per "] in, B: i8[16,4] in)\n"                             \
+                "  for v<16\n    for k<4\n      C[v] += A[v//" per ",k] * B[v,k]\n",                                   \
+        .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},                                           \
+        .helper = "static inline __m512i nn_" #row "(__m512i c, const uint8_t *x, const void *b) {\n" spread           \
+                  "    return _mm512_dpbusd_epi32(c, a, _mm512_loadu_si512(b));\n}\n",                                 \
+        .c = "{C} = (nn_i32x16)nn_" #row "((__m512i){C}, {&A}, {&B})"}
+FOURS_OF_GROUPS(vpdpbusd_4x4, "4", "4",
+                "    const __m512i at = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);\n"
+                "    const __m512i a = _mm512_permutexvar_epi32(\n"
+                "        at, _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)x)));\n");
+FOURS_OF_GROUPS(vpdpbusd_2x8, "2", "8",
+                "    int32_t first, second;\n    __builtin_memcpy(&first, x, 4);\n"
+                "    __builtin_memcpy(&second, x + 8, 4);\n"
+                "    const __m512i a = _mm512_mask_set1_epi32(_mm512_set1_epi32(first), 0xff00, second);\n");
+
 /* A pair of bf16 times those of all lanes. Products are exact in f32; the second of a pair is added first, each with
  * one rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
 #define BF16_PAIRS(row, lanes, vector, pairs, intrinsics, load)                                                        \
@@ -121,7 +141,7 @@ const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_ve
 const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16, &vpmaddubsw,      &vpmaddwd_x16,   &vpmaddwd,
                                                     &pmaddwd,        &transpose16_f32, &transpose8_f32, NULL};
 #define VNNI                                                                                                           \
-    &vpdpbusd, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, &pmaddwd, &transpose16_f32,            \
+    &vpdpbusd, &vpdpbusd_4x4, &vpdpbusd_2x8, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, &pmaddwd, &transpose16_f32,            \
         &transpose8_f32, NULL
 const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
 const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, &vdpbf16ps_x8, &vdpbf16ps_x4, VNNI};

@@ -624,8 +624,17 @@ class Maker(More):
         n = self.r.choice([1, 2, 2])
         per, made = self.r.choice([1, 2, 2, 3, 4, 4, 5, 6, 8, 8, 12, 16, 24]), self.r.choice([1, 1, 1, 1, 2, 4])
         group = self.r.choice([1] + [g for g in (2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32) if g * per * made <= 128])
-        x = self.image(n, group * per)
-        for c in [per, per * made]:
+        if self.r.random() < 0.25:
+            k, more = self.window(n, None)
+            x = self.given(self.n.integers(0, 256, [1, group * per] + [self.r.choice([5, 8, 11])] * n).astype(np.uint8))
+            self.fits(x, k, more)
+            w = self.const(self.n.integers(-128, 128, [group * per * made, per] + k).astype(np.int8))
+            zero = [self.const(np.array(self.r.choice([0, 3, 128]), np.uint8))] if self.r.random() < 0.7 else []
+            y = self.add("ConvInteger", [x, w] + zero, group=group, kernel_shape=k, **more)
+            x, sums = self.add("Cast", [y], to=onnx.TensorProto.FLOAT), [per * made]
+        else:
+            x, sums = self.image(n, group * per), [per, per * made]
+        for c in sums:
             if 0 in self.of(x):
                 raise Impossible
             k, more = self.window(n, self.of(x)[2:])
