@@ -204,11 +204,13 @@ static bool sums_groups(const struct sums *q, const struct micro *k) {
     }
     return k->k0 == 1;
 }
-/* Neither its lanes nor its steps reach from a group of channels into the next one, and channels lie side by side. */
+/* Neither its lanes nor its steps reach from a group of channels into the next one, or each group has its own lanes;
+ * and channels lie side by side. */
 static bool fits_groups(const struct sums *q, const struct micro *k) {
-    if (!q->group) return true;
+    if (!q->group) return !k->per;
     bool beside = k->k0 == 1 || q->at->layout(q->at->env, q->p.a.read->u.buf).block;
-    return beside && q->group % (k->n0 ? k->n0 : 1) == 0 && sums_groups(q, k);
+    bool lanes = k->per ? q->group == k->per : q->group % (k->n0 ? k->n0 : 1) == 0;
+    return beside && lanes && sums_groups(q, k);
 }
 /* The machine's micro-kernel that takes weights like these in the fewest cycles, with a as it is, or else in another
  * type; NULL: there is none. *cycles: of all products, and of what they need. */

@@ -78,6 +78,8 @@ static const struct operation cortex_m[] = {
 /* Shorter vectors are for groups of fewer channels. */
 #define PAIRS_256                                                                                                      \
     {&micro_vpmaddwd, 6, 1.5}, { &micro_pmaddwd, 6, 1.5 }
+#define PAIRS_256_OF_GROUPS                                                                                            \
+    {&micro_vpmaddwd, 6, 1.5}, {&micro_vpmaddwd_2x4, 6, 1.5}, { &micro_pmaddwd, 6, 1.5 }
 #define VNNI(starts)                                                                                                   \
     {&micro_vpdpbusd, 5, starts}, {&micro_vpdpbusd_4x4, 5, starts}, {&micro_vpdpbusd_2x8, 5, starts},                  \
         {&micro_vpdpbusd_x8, 5, 2}, {&micro_vpdpbusd_x4, 5, 2}, {                                                      \
@@ -86,12 +88,18 @@ static const struct operation cortex_m[] = {
 #define TILES(row, all, half)                                                                                          \
     {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
 static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},
-                                avx2_dots[] = {{&micro_vpmaddubsw, 6, 0.95}, PAIRS_256, NO_MORE},
+                                avx2_dots[] = {{&micro_vpmaddubsw, 6, 0.95},
+                                               {&micro_vpmaddubsw_2x4, 6, 0.95},
+                                               PAIRS_256_OF_GROUPS,
+                                               NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2},
+                                                  {&micro_vpdpbusd_vex_2x4, 5, 2},
                                                   {&micro_vpdpbusd_vex_x4, 5, 2},
-                                                  PAIRS_256,
+                                                  PAIRS_256_OF_GROUPS,
                                                   NO_MORE},
                                 avx512_dots[] = {{&micro_vpmaddubsw_x16, 6, 2 / 3.0},
+                                                 {&micro_vpmaddubsw_4x4, 6, 2 / 3.0},
+                                                 {&micro_vpmaddubsw_2x8, 6, 2 / 3.0},
                                                  {&micro_vpmaddubsw, 6, 2 / 3.0},
                                                  {&micro_vpmaddwd_x16, 6, 1},
                                                  PAIRS_256,

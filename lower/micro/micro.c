@@ -13,6 +13,11 @@ const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NUL
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT_OF_GROUPS(vpdpbusd_4x4, U8, I8, 16, 4, 4);
 DOT_OF_GROUPS(vpdpbusd_2x8, U8, I8, 16, 4, 8);
+DOT_OF_GROUPS(vpdpbusd_vex_2x4, U8, I8, 8, 4, 4);
+DOT_OF_GROUPS(vpmaddubsw_2x4, U8, I8, 8, 4, 4);
+DOT_OF_GROUPS(vpmaddubsw_4x4, U8, I8, 16, 4, 4);
+DOT_OF_GROUPS(vpmaddubsw_2x8, U8, I8, 16, 4, 8);
+DOT_OF_GROUPS(vpmaddwd_2x4, I16, I16, 8, 2, 4);
 DOT(vpdpbusd_x8, U8, I8, 8, 4);
 DOT(vpdpbusd_x4, U8, I8, 4, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);

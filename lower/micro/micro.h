@@ -36,9 +36,10 @@ static inline bool micro_has_tiles(const struct micro *micro) { return micro->m0
 bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi);
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
-extern const struct micro micro_vpdpbusd, micro_vpdpbusd_4x4, micro_vpdpbusd_2x8, micro_vpdpbusd_x8, micro_vpdpbusd_x4,
-    micro_vpdpbusd_vex, micro_vpdpbusd_vex_x4, micro_vpdpwssd, micro_pmaddwd, micro_vpmaddwd, micro_vpmaddwd_x16,
-    micro_vpmaddubsw, micro_vpmaddubsw_x16, micro_vdpbf16ps, micro_vdpbf16ps_x8, micro_vdpbf16ps_x4;
+extern const struct micro micro_vpdpbusd, micro_vpdpbusd_4x4, micro_vpdpbusd_2x8, micro_vpdpbusd_vex_2x4,
+    micro_vpmaddubsw_2x4, micro_vpmaddubsw_4x4, micro_vpmaddubsw_2x8, micro_vpmaddwd_2x4, micro_vpdpbusd_x8,
+    micro_vpdpbusd_x4, micro_vpdpbusd_vex, micro_vpdpbusd_vex_x4, micro_vpdpwssd, micro_pmaddwd, micro_vpmaddwd,
+    micro_vpmaddwd_x16, micro_vpmaddubsw, micro_vpmaddubsw_x16, micro_vdpbf16ps, micro_vdpbf16ps_x8, micro_vdpbf16ps_x4;
 extern const struct micro micro_tile_dpbusd_64, micro_tile_dpbssd_64, micro_tile_dpbuud_64, micro_tile_dpbsud_64,
     micro_tile_dpbusd_32, micro_tile_dpbssd_32, micro_tile_dpbuud_32, micro_tile_dpbsud_32, micro_tile_dpbf16ps_32,
     micro_tile_dpbf16ps_16;

@@ -56,25 +56,45 @@ FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
-/* The same of several groups of lanes, each of which has four bytes of its own: one behind the other, or the first of
- * eight. */
-#define FOURS_OF_GROUPS(row, groups, per, spread)                                                                      \
+/* The same of several groups of lanes, each of which has 32 bits of its own: the first of `per` cells. */
+#define OF_GROUPS(row, lanes, groups, per, steps, a, b, ta, tb, each, element, spread, vector, load, set, sum, order,  \
+                  limits)                                                                                              \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \
-        .body = "proc p(C: i32[16] inout, A: u8[" groups "," per "] in, B: i8[16,4] in)\n"                             \
-                "  for v<16\n    for k<4\n      C[v] += A[v//" per ",k] * B[v,k]\n",                                   \
-        .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},                                           \
-        .helper = "static inline __m512i nn_" #row "(__m512i c, const uint8_t *x, const void *b) {\n" spread           \
-                  "    return _mm512_dpbusd_epi32(c, a, _mm512_loadu_si512(b));\n}\n",                                 \
-        .c = "{C} = (nn_i32x16)nn_" #row "((__m512i){C}, {&A}, {&B})"}
-FOURS_OF_GROUPS(vpdpbusd_4x4, "4", "4",
-                "    const __m512i at = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);\n"
-                "    const __m512i a = _mm512_permutexvar_epi32(\n"
-                "        at, _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)x)));\n");
-FOURS_OF_GROUPS(vpdpbusd_2x8, "2", "8",
-                "    int32_t first, second;\n    __builtin_memcpy(&first, x, 4);\n"
-                "    __builtin_memcpy(&second, x + 8, 4);\n"
-                "    const __m512i a = _mm512_mask_set1_epi32(_mm512_set1_epi32(first), 0xff00, second);\n");
+        .body = "proc p(C: i32[" lanes "] inout, A: " a "[" groups "," per "] in, B: " b "[" lanes "," steps "] in)\n" \
+                "  for v<" lanes "\n    for k<" steps "\n      C[v] += A[v//" per ",k] * B[v,k]\n",                    \
+        .holes = {{"C", I32, {1, 0}}, {"A", ta, {0, 1}}, {"B", tb, {each, 1}}},                                        \
+        .within = limits,                                                                                              \
+        .helper = "static inline " vector " nn_" #row "(" vector " c, const " element " *x, const void *b) {\n" spread \
+                  "    const " vector " w = " load ";\n    c = " sum ";\n" order "    return c;\n}\n",                 \
+        .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+#define FOURS_OF_GROUPS(row, lanes, groups, per, ...)                                                                  \
+    OF_GROUPS(row, lanes, groups, per, "4", "u8", "i8", U8, I8, 4, "uint8_t", __VA_ARGS__, "", ANY)
+#define SHORT_FOURS_OF_GROUPS(row, lanes, groups, per, ...)                                                            \
+    OF_GROUPS(row, lanes, groups, per, "4", "u8", "i8", U8, I8, 4, "uint8_t", __VA_ARGS__, AS_WRITTEN, SEVEN_BITS)
+#define PAIRS_OF_GROUPS(row, lanes, groups, per, ...)                                                                  \
+    OF_GROUPS(row, lanes, groups, per, "2", "i16", "i16", I16, I16, 2, "int16_t", __VA_ARGS__, AS_WRITTEN, ANY)
+#define TWO(per)                                                                                                       \
+    "    int32_t first, second;\n    __builtin_memcpy(&first, x, 4);\n"                                                \
+    "    __builtin_memcpy(&second, x + " per ", 4);\n"
+#define TWO_OF_X8(per)                                                                                                 \
+    TWO(per)                                                                                                           \
+    "    const __m256i low = _mm256_set1_epi32(first);\n"                                                              \
+    "    const __m256i a = _mm256_inserti128_si256(low, _mm_set1_epi32(second), 1);\n"
+#define TWO_OF_X16(per)                                                                                                \
+    TWO(per) "    const __m512i a = _mm512_mask_set1_epi32(_mm512_set1_epi32(first), 0xff00, second);\n"
+#define FOUR_OF_X16                                                                                                    \
+    "    const __m512i at = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);\n"                       \
+    "    const __m512i four = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)x));\n"            \
+    "    const __m512i a = _mm512_permutexvar_epi32(at, four);\n"
+#define MADD_UBS(set) set "_add_epi32(c, " set "_madd_epi16(" set "_maddubs_epi16(a, w), " set "_set1_epi16(1)))"
+FOURS_OF_GROUPS(vpdpbusd_4x4, "16", "4", "4", FOUR_OF_X16, X16, "_mm512_dpbusd_epi32(c, a, w)");
+FOURS_OF_GROUPS(vpdpbusd_2x8, "16", "2", "8", TWO_OF_X16("8"), X16, "_mm512_dpbusd_epi32(c, a, w)");
+FOURS_OF_GROUPS(vpdpbusd_vex_2x4, "8", "2", "4", TWO_OF_X8("4"), X8, "_mm256_dpbusd_avx_epi32(c, a, w)");
+SHORT_FOURS_OF_GROUPS(vpmaddubsw_2x4, "8", "2", "4", TWO_OF_X8("4"), X8, MADD_UBS("_mm256"));
+SHORT_FOURS_OF_GROUPS(vpmaddubsw_4x4, "16", "4", "4", FOUR_OF_X16, X16, MADD_UBS("_mm512"));
+SHORT_FOURS_OF_GROUPS(vpmaddubsw_2x8, "16", "2", "8", TWO_OF_X16("8"), X16, MADD_UBS("_mm512"));
+PAIRS_OF_GROUPS(vpmaddwd_2x4, "8", "2", "4", TWO_OF_X8("4"), X8, "_mm256_add_epi32(c, _mm256_madd_epi16(a, w))");
 
 /* A pair of bf16 times those of all lanes. Products are exact in f32; the second of a pair is added first, each with
  * one rounding, so a result differs from the body's by four half units at most. Denormals count as zeros. */
@@ -135,14 +155,16 @@ SQUARES_8(transpose8_f32, F32, "f32");
 SQUARES_16(transpose16_f32, F32, "f32");
 
 const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, &transpose4_f32, NULL};
-const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw, &vpmaddwd, &pmaddwd, &transpose8_f32, NULL};
-const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_vex_x4, &vpmaddwd,
-                                                     &pmaddwd,      &transpose8_f32,  NULL};
-const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16, &vpmaddubsw,      &vpmaddwd_x16,   &vpmaddwd,
-                                                    &pmaddwd,        &transpose16_f32, &transpose8_f32, NULL};
+const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw, &vpmaddubsw_2x4, &vpmaddwd, &vpmaddwd_2x4,
+                                                  &pmaddwd,    &transpose8_f32, NULL};
+const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_vex_2x4, &vpdpbusd_vex_x4, &vpmaddwd,
+                                                     &vpmaddwd_2x4, &pmaddwd,          &transpose8_f32,  NULL};
+const struct instr_row *const nn_instrs_avx512[] = {
+    &vpmaddubsw_x16, &vpmaddubsw_4x4, &vpmaddubsw_2x8,  &vpmaddubsw,     &vpmaddwd_x16,
+    &vpmaddwd,       &pmaddwd,        &transpose16_f32, &transpose8_f32, NULL};
 #define VNNI                                                                                                           \
-    &vpdpbusd, &vpdpbusd_4x4, &vpdpbusd_2x8, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd, &pmaddwd, &transpose16_f32,            \
-        &transpose8_f32, NULL
+    &vpdpbusd, &vpdpbusd_4x4, &vpdpbusd_2x8, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd,          \
+        &pmaddwd, &transpose16_f32, &transpose8_f32, NULL
 const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
 const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, &vdpbf16ps_x8, &vdpbf16ps_x4, VNNI};
 const struct instr_row *const nn_instrs_amx[] = {&nn_tile_dpbusd, &nn_tile_dpbssd,   &nn_tile_dpbuud,
