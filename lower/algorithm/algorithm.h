@@ -31,8 +31,8 @@ struct algorithm_query {
     void *env;
     const struct map *results; /* buffers that are read elsewhere; NULL: all are */
     const struct algorithm_wishes *wishes;
-    /* All parts run once for each band of so many rows of the result, which is as high as `extent`: from here on they
-     * stand in a loop over the bands. Where the band begins; the last one begins early. */
+    /* A loop over bands of so many rows of the result, which has `extent` of them; all parts stand in it. Where the
+     * band begins: the last one begins early. NULL: there are no bands. */
     expr (*bands)(void *env, struct block *stmts, struct buf *result, int64_t rows, int64_t extent);
     /* A constant as the model has it, before anything rounded it; NULL: it is not asked. */
     const struct tensor *(*given)(void *env, const struct buf *b);
@@ -95,4 +95,13 @@ expr algorithm_own_axes(const struct algorithm_query *q, const struct stmt *s, e
 void algorithm_rest(const struct algorithm_query *q, struct rewriting *out, expr value);
 /* The same buffer, made in one part and read in others. */
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
+
+/* ---- bands (bands.c) */
+/* Is there one result, of whose rows each follows from the same row of the sum? */
+bool algorithm_has_rows(const struct algorithm_query *q);
+/* All parts compute so many rows at a time from here on, those from the place that is returned. */
+expr algorithm_bands(const struct algorithm_query *q, int64_t rows);
+/* The last part, which has the stages of the problem, is made to compute these rows, and a part behind it puts them
+ * into the result. */
+void algorithm_end_band(const struct algorithm_query *q, struct rewriting *out, expr from, int64_t rows);
 #endif

@@ -218,7 +218,6 @@ struct work {
     expr pictures, along[2]; /* so many tiles of each */
     int64_t rows;            /* of tiles, in a band; 0: there are no bands */
     expr from;               /* the band's first row of the result */
-    struct map banded;       /* buffer that the last part makes -> that of a band's rows */
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
     return var_new(k->q->c, name, extent);
@@ -368,46 +367,15 @@ static void replace_sum(const struct work *k, struct buf *y) {
     algorithm_rest(k->q, k->out, value);
 }
 
-/* ---- bands: so many rows of tiles at a time that what lies between the parts stays in a cache */
-static bool made_here(const struct algorithm_query *q, const struct buf *b) {
-    for (const struct stmt *s = q->stmts->first; s; s = s->next)
-        if (s->kind == S_STAGE && s->u.stage.buf == b) return true;
-    return false;
-}
-struct own_rows {
-    const struct algorithm_query *q;
-    const struct stmt *s;
-};
-static bool reads_own_row(void *env, expr e) {
-    struct own_rows *r = env;
-    return e->op != X_LOAD || !made_here(r->q, e->u.buf) ||
-           (e->arg[2]->op == X_VAR && e->arg[2]->u.var == r->s->u.stage.axes[2]);
-}
-static int64_t known(expr extent) { /* -1: it is open */
-    int64_t n;
-    return x_is_int(extent, &n) ? n : -1;
-}
-/* One result, of whose rows each follows from the sums of that row. */
-static bool has_rows(const struct work *k) {
-    const struct algorithm_query *q = k->q;
-    if (k->dims != 2 || q->k->nresults != 1) return false;
-    for (const struct stmt *s = q->stmts->first; s; s = s->next) {
-        struct own_rows r = {q, s};
-        if (s->kind == S_ALLOC) continue;
-        if (s->kind != S_STAGE || s->u.stage.naxes != 4 || !same_axes(s, k->sum) ||
-            (s != k->sum && s->u.stage.op != RED_NONE) || !x_visit(s->u.stage.value, reads_own_row, &r))
-            return false;
-    }
-    return true;
-}
+/* ---- bands */
 /* So many rows of tiles as the second level of cache has room for, where no level keeps all tiles and their products,
  * and a band saves more than weights cost that each band reads anew, and than the copy of its result. */
 static int64_t rows_of_band(const struct work *k) {
     const struct machine *m = k->q->m;
     struct sizes_of z = sizes_of(k->q, k->row);
-    if (!has_rows(k)) return 0;
-    int64_t high = known(k->along[0]), wide = known(k->along[1]);
-    if (high < 2 || wide < 1) return 0;
+    int64_t high, wide;
+    if (k->dims != 2 || !algorithm_has_rows(k->q)) return 0;
+    if (!x_is_int(k->along[0], &high) || !x_is_int(k->along[1], &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
     double room = (double)m->l2.bytes, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
     if (all <= (double)(m->last_bytes ? m->last_bytes : m->l2.bytes) || row > 2 * room) return 0;
@@ -418,81 +386,8 @@ static int64_t rows_of_band(const struct work *k) {
     /* lines come from memory before they are written, and go there */
     return passes > 1 && 3 * all > again + 2 * result + all / 2 ? rows : 0;
 }
-struct in_band {
-    const struct work *k;
-    const struct var *old;
-    expr own, real; /* row of the band, and of the result */
-};
-static expr row_in_band(void *env, expr e) {
-    struct in_band *q = env;
-    struct ctx *c = q->k->q->c;
-    if (e->op == X_VAR && e->u.var == q->old) return q->real;
-    struct buf *b = e->op == X_LOAD ? map_get(&q->k->banded, PKEY(e->u.buf)) : NULL;
-    if (!b) return NULL;
-    expr at[32];
-    for (int d = 0; d < e->n; d++) at[d] = x_subst1(c, e->arg[d], q->old, q->own);
-    return x_load(c, b, at, e->n - e->has_fill, e->has_fill ? at[e->n - 1] : NULL);
-}
-/* For the band's rows of b, laid out as that is, without a border. */
-static struct buf *rows_like(const struct work *k, const char *name, struct buf *b) {
-    expr dims[4];
-    for (int d = 0; d < 4; d++) dims[d] = d == 2 ? x_int(k->q->c, k->rows * k->w.tile) : b->logical[d];
-    struct buf *rows = buf_new(k->q->c, k->q->entry, name, b->type, SC_ARENA, dims, 4);
-    k->q->lay_out(k->q->env, rows, rows, 0, k->q->layout(k->q->env, b).block);
-    return rows;
-}
-/* The last part computes the band's rows alone, into a buffer of their own. */
-static struct buf *make_band(struct work *k, struct buf *result) {
-    struct ctx *c = k->q->c;
-    struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
-    struct buf *band = rows_like(k, "band", result);
-    for (struct stmt *s = b->first; s; s = s->next) {
-        if (s->kind != S_STAGE) continue;
-        struct buf *made = s->u.stage.buf, *own = s->u.stage.naxes != 4 ? made : made == result ? band : NULL;
-        map_put(&k->banded, PKEY(made), own ? own : rows_like(k, made->base, made));
-    }
-    for (struct stmt *s = b->first; s; s = s->next) {
-        if (s->kind == S_ALLOC && map_get(&k->banded, PKEY(s->u.alloc.buf)))
-            s->u.alloc.buf = map_get(&k->banded, PKEY(s->u.alloc.buf));
-        if (s->kind != S_STAGE || s->u.stage.naxes != 4) continue;
-        stmt_own_arrays(c, s);
-        const struct var *old = s->u.stage.axes[2], *own = var_new(c, old->name, band->logical[2]);
-        struct in_band q = {k, old, x_var(c, own), x_add(c, k->from, x_var(c, own))};
-        s->u.stage.axes[2] = own;
-        s->u.stage.value = x_map(c, s->u.stage.value, row_in_band, &q);
-        s->u.stage.buf = map_get(&k->banded, PKEY(s->u.stage.buf));
-    }
-    stmt_insert_before(b->first, s_alloc(c, band));
-    return band;
-}
-/* All cells of b as they lie, its border among them. */
-static struct buf *cells_of(const struct work *k, struct buf *b) {
-    return buf_is_plain(b) ? b : algorithm_view(k->q, k->out, b->base, b, b->dims, b->nd);
-}
-/* Cells lie in the same order in both, but for the result's border, which is there already. */
-static void copy_band(const struct work *k, struct buf *result, struct buf *band) {
-    struct ctx *c = k->q->c;
-    const struct var *vars[32];
-    expr from[32], to[32];
-    algorithm_between(k->q, k->out, band);
-    algorithm_part(k->q, k->out, "a band of its results");
-    struct buf *y = cells_of(k, result), *x = cells_of(k, band);
-    struct subst first = {{.arena = &c->arena}};
-    for (int d = 0; d < 4; d++) map_put(&first.map, PKEY(result->lvar[d]), (void *)(d == 2 ? k->from : x_int(c, 0)));
-    vars_over(c, "copy.i", x->dims, x->nd, vars, from);
-    for (int d = 0; d < x->nd; d++) to[d] = x_add(c, x_subst(c, result->map[d], &first), from[d]);
-    struct stmt *s = s_store(c, y, to, y->nd, RED_NONE, x_load(c, x, from, x->nd, NULL));
-    block_append(&k->out->parts.v[k->out->parts.n - 1].stmts, s_nest(c, vars, x->nd, s));
-}
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
-    struct work k = {.q = q,
-                     .row = row,
-                     .out = out,
-                     .sum = q->k->sum,
-                     .dims = row->dims,
-                     .cell = F32,
-                     .sum_type = F32,
-                     .banded = {.arena = &q->c->arena}};
+    struct work k = {.q = q, .row = row, .out = out, .sum = q->k->sum, .dims = row->dims, .cell = F32, .sum_type = F32};
     const struct var **o = k.sum->u.stage.axes;
     int m = row->tile;
     matrices(row, &k.w);
@@ -503,9 +398,8 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     convolves(q->c, q->k, row->dims, row->taps, row->whole ? k.whole.za : x_num(q->c, F32, 0), k.offset);
     k.pictures = o[0]->extent;
     for (int d = 0; d < k.dims; d++) k.along[d] = x_divi(q->c, x_addi(q->c, o[d + 2]->extent, m - 1), m);
-    struct buf *result = q->k->out->u.stage.buf;
-    if (q->bands && (k.rows = rows_of_band(&k))) {
-        k.from = q->bands(q->env, q->stmts, result, k.rows * m, known(o[2]->extent));
+    if ((k.rows = rows_of_band(&k))) {
+        k.from = algorithm_bands(q, k.rows * m);
         k.along[0] = x_int(q->c, k.rows);
     }
     algorithm_part(q, out, "its operand's tiles");
@@ -519,7 +413,7 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     algorithm_between(q, out, p);
     algorithm_part(q, out, "its results");
     replace_sum(&k, results(&k, p));
-    if (k.rows) copy_band(&k, result, make_band(&k, result));
+    if (k.rows) algorithm_end_band(q, out, k.from, k.rows * m);
 }
 
 /* Every result passes so many roundings, of values that are that much larger than the products of the definition. */
