@@ -158,8 +158,22 @@ static struct buf *copy_factor(struct product *p, const struct factor *f, const 
 }
 
 /* ---- what zero points make of bytes */
+/* A copy of what the n axes of a stage make, in whole vectors along the last one: there is something to begin with in
+ * all lanes of the last vector of a row. */
+static struct buf *in_whole_vectors(struct product *p, struct buf *b, int lanes, struct rewriting *out) {
+    struct ctx *c = p->c;
+    const struct var *axes[PROBLEM_AXES];
+    expr dims[PROBLEM_AXES], at[PROBLEM_AXES], most = x_int(c, lanes);
+    int last = b->nlogical - 1;
+    for (int d = 0; d <= last; d++) dims[d] = b->logical[d];
+    dims[last] = x_mul(c, x_div(c, x_addi(c, dims[last], lanes - 1), most), most);
+    if (x_proves_le(c, dims[last], b->logical[last])) return b;
+    vars_over(c, "i", dims, b->nlogical, axes, at);
+    return algorithm_stage(p->at, out, b->base, I32, axes, b->nlogical, RED_NONE, NULL, 0,
+                           x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)));
+}
 /* The sum of the factor alone, for each cell of the result that has one of its own. */
-static expr sum_of_factor(struct product *p, const struct factor *f, struct rewriting *out) {
+static expr sum_of_factor(struct product *p, const struct way *w, const struct factor *f, struct rewriting *out) {
     struct ctx *c = p->c;
     const struct stmt *s = p->s;
     const struct var *all[PROBLEM_AXES], *axes[PROBLEM_AXES], *red = var_new(c, summed(p)->name, summed(p)->extent);
@@ -170,6 +184,8 @@ static expr sum_of_factor(struct product *p, const struct factor *f, struct rewr
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (f->o->axes >> k & 1) axes[n] = all[k], at[n++] = x_var(c, s->u.stage.axes[k]);
     struct buf *sums = algorithm_stage(p->at, out, "sums", I32, axes, n, RED_SUM, &red, 1, value);
+    bool along = f->o->axes >> (s->u.stage.naxes - 1) & 1; /* the lanes */
+    if (w->by && along) sums = in_whole_vectors(p, sums, w->by->n0 ? w->by->n0 : machine_lanes(p->at->m, I32), out);
     algorithm_between(p->at, out, sums);
     return x_load(c, sums, at, n, NULL);
 }
@@ -180,8 +196,8 @@ static expr begin_of(struct product *p, const struct way *w, struct rewriting *o
     expr ma = x_const_i(c, I32, moved_by(buf_of(&p->a)->type, w->a)),
          mb = x_const_i(c, I32, moved_by(buf_of(&p->b)->type, w->b)), za = x_add(c, p->a.zero, ma),
          zb = x_add(c, p->b.zero, mb), depth = x_const_i(c, I32, const_extent(summed(p)));
-    if (!is_zero(za)) first = x_sub(c, first, x_mul(c, za, sum_of_factor(p, &p->b, out)));
-    if (!is_zero(zb)) first = x_sub(c, first, x_mul(c, zb, sum_of_factor(p, &p->a, out)));
+    if (!is_zero(za)) first = x_sub(c, first, x_mul(c, za, sum_of_factor(p, w, &p->b, out)));
+    if (!is_zero(zb)) first = x_sub(c, first, x_mul(c, zb, sum_of_factor(p, w, &p->a, out)));
     expr rest = x_sub(c, x_mul(c, za, x_sub(c, zb, mb)), x_mul(c, zb, ma));
     return x_add(c, first, x_mul(c, depth, rest));
 }
