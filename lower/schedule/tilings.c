@@ -173,9 +173,9 @@ static int add_families(struct plan *u, struct family *f, const struct micro *mi
     int n = 0;
     for (enum lane_way way = LANES_FIRST; way < LANE_WAYS; way++) {
         struct family next = {0};
-        const char *not = find_family(u, &next, g, way);
-        if (way == LANES_FIRST) *why = not ;
-        if (not ) continue;
+        const char *no = find_family(u, &next, g, way);
+        if (way == LANES_FIRST) *why = no;
+        if (no) continue;
         int at = n++;
         for (; at && next.tilings.v[0].cycles < f[at - 1].tilings.v[0].cycles; at--) f[at] = f[at - 1];
         f[at] = next, *why = NULL;
