@@ -208,23 +208,21 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     PUSH(&c->arena, &stages, s);
     return row_space(c, stages.v, stages.n, &r);
 }
-/* Floats by constant floats, as they lie in memory: a contraction, if the sum's kernel makes no factor of it. */
-static bool is_by_constants(const struct stmt *s) {
+/* Floats by floats, as they lie in memory: a contraction, if the sum's kernel makes no factor of it. */
+static bool is_product(const struct stmt *s) {
     expr v = s->u.stage.value;
-    if (s->u.stage.op != RED_SUM || v->op != X_MUL || (v->type != F32 && v->type != F64)) return false;
-    if (v->arg[0]->op != X_LOAD || v->arg[1]->op != X_LOAD) return false;
-    return is_constant(v->arg[0]->u.buf) || is_constant(v->arg[1]->u.buf);
+    return s->u.stage.op == RED_SUM && v->op == X_MUL && (v->type == F32 || v->type == F64) &&
+           v->arg[0]->op == X_LOAD && v->arg[1]->op == X_LOAD;
 }
-/* Has the run a map that costs much, or one that is multiplied by constants, and the sum s more axes? The map would be
- * inlined, and computed anew along each of them: it gets a kernel, and so does the sum, which may then be a
- * contraction. Or has the run a sum, whose rows are not those of s? Of both together no schedule makes more than plain
- * loops. */
+/* Has the run a map that costs much, or one that is multiplied, and the sum s more axes? The map would be inlined, and
+ * computed anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. Or has the
+ * run a sum, whose rows are not those of s? Of both together no schedule makes more than plain loops. */
 static bool sums_again(const struct block *run, const struct stmt *s) {
     bool again = false;
     for (const struct stmt *t = run->first; t; t = t->next) {
         again |= t->u.stage.op != RED_NONE;
         if (stage_loops(t) >= stage_loops(s)) continue;
-        again |= (costs_much(t->u.stage.value) || is_by_constants(s)) && stmt_reads(s, t->u.stage.buf, NULL);
+        again |= (costs_much(t->u.stage.value) || is_product(s)) && stmt_reads(s, t->u.stage.buf, NULL);
     }
     return again;
 }
@@ -234,7 +232,7 @@ static bool is_own(expr load, int k, const struct stmt *s) {
     if (x_is(load->arg[k], 0) && x_is(load->u.buf->logical[k], 1)) return true;
     return axis >= 0 && load->arg[k]->op == X_VAR && load->arg[k]->u.var == s->u.stage.axes[axis];
 }
-/* Has the run a sum by constants, and the map `by` reads other cells of it, or of what follows it, than its own? In one
+/* Has the run a sum of products, and the map `by` reads other cells of it, or of what follows it, than its own? In one
  * kernel there would be plain loops for both. */
 struct other_cells {
     const struct stmt *by;
@@ -246,7 +244,7 @@ static bool find_other_cells(void *env, expr e) {
     bool summed = false;
     if (e->op != X_LOAD) return true;
     for (const struct stmt *t = q->run->first; t; t = t->next) {
-        summed |= is_by_constants(t);
+        summed |= is_product(t);
         if (!summed || e->u.buf != t->u.stage.buf) continue;
         for (int k = 0; k < e->n - e->has_fill; k++) q->found |= !is_own(e, k, q->by);
     }

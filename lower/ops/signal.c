@@ -1,5 +1,5 @@
-/* Signals: DFT, STFT, windows, MelWeightMatrix. Transforms of known lengths are those of fourier.c; others are sums
- * against a table of one turn of cosine and sine, in f64, for their terms cancel. */
+/* Signals: DFT, STFT, windows, MelWeightMatrix. Transforms of known lengths are those of fourier.c; others are products
+ * or sums against a table of one turn of cosine and sine, in f64, for their terms cancel. */
 #include "lower/ops/fourier.h"
 #include <math.h>
 
@@ -36,6 +36,14 @@ static bool dft_axis(T x, E *mask) { /* mask[k]: axis k is it; a condition over 
     require(not_(mask[last]), "the axis of DFT is the last one, which holds real and imaginary parts");
     return true;
 }
+/* The real or imaginary part of cell j along the axis, others at b. halved: of the half that is not there, it is the
+ * other one's mirror, and what is its own mirror is real. */
+static E frame_cell(T x, int axis, E length, X b, E j, E which, bool halved) {
+    E at_j = halved ? min_(j, sub(length, j)) : j, twice = mul(j, idx(2));
+    E v = at_or(x, push(splice(b, axis, 0, list1(at_j)), which), num(0));
+    if (!halved || x_is(dim(x, rank(x) - 1), 1)) return v;
+    return sel(and_(eq(which, idx(1)), ge(twice, length)), sel(eq(twice, length), num(0), neg(v)), v);
+}
 /* Along a known axis, by fourier.c; false: not by that. */
 static bool dft_fast(T x, const E *mask, E length, bool real_only) {
     int last = rank(x) - 1, axis = 0;
@@ -47,18 +55,57 @@ static bool dft_fast(T x, const E *mask, E length, bool real_only) {
     if (!fourier_plan(&f)) return false;
     X batch = drop(sub_list(shape(x), 0, last), axis);
     X o = axes(cat(batch, list3(idx(f.p), idx(f.q), idx(f.complex)))), b = sub_list(o, 0, last - 1);
-    E j = add(mul(o.v[last - 1], idx(f.q)), o.v[last]), at_j = halved ? min_(j, sub(length, j)) : j;
-    E v = at_or(x, push(splice(b, axis, 0, list1(at_j)), o.v[last + 1]), num(0));
-    if (halved && !real_only) { /* the other half is its mirror, and what is its own mirror is real */
-        E twice = mul(j, idx(2));
-        v = sel(and_(eq(o.v[last + 1], idx(1)), ge(twice, length)), sel(eq(twice, length), num(0), neg(v)), v);
-    }
-    T frames = stage("frames", f.type, o, cast(f.type, v));
+    E j = add(mul(o.v[last - 1], idx(f.q)), o.v[last]);
+    T frames = stage("frames", f.type, o, cast(f.type, frame_cell(x, axis, length, b, j, o.v[last + 1], halved)));
     T sums = frames ? fourier_sums(&f, frames, batch) : NULL;
     if (!sums) return true;
     o = axes(push(splice(batch, axis, 0, list1(idx(f.bins))), idx(f.parts)));
     b = drop(sub_list(o, 0, last), axis);
     out(0, dtype(x), o, fourier_at(&f, sums, b, o.v[axis], o.v[last]));
+    return true;
+}
+/* A matrix of all roots has 4 n n numbers: few, if n is small; or as many as scores of attention, and enough signals
+ * are transformed by it, which would take n n steps each. */
+static bool is_worth_a_table(X batch, E n) {
+    enum { SHORT = 1024, SIGNALS = 16 };
+    int64_t signals = 1, extent;
+    for (int k = 0; k < batch.n; k++)
+        if (x_is_int(batch.v[k], &extent) && signals < SIGNALS) signals *= extent;
+    return signals >= SIGNALS || x_proves_le(up_ctx(def_node()), n, idx(SHORT));
+}
+/* Along a known axis, of a length that only the run knows: one product; false: not by that. */
+static bool dft_by_table(T x, const E *mask, E n, E bins, bool real_only) {
+    int last = rank(x) - 1, axis = 0, complex = real_only ? 1 : 2;
+    bool inverse = int_attr("inverse") != 0, halved = inverse && int_attr("onesided") != 0;
+    E parts = idx(halved ? 1 : 2);
+    struct turn t;
+    while (axis < last && !x_is_true(mask[axis])) axis++;
+    if (axis == last) return false;
+    X batch = drop(sub_list(shape(x), 0, last), axis);
+    if (!is_worth_a_table(batch, n)) return false;
+    if (!turn_of(&t, F64, n)) return true;
+    X o = axes(list3(n, idx(complex), mul(bins, parts)));
+    E k = div_(o.v[2], parts), imaginary = eq(mod_(o.v[2], parts), idx(1));
+    E c = part(&t, false, k, o.v[0]), s = part(&t, true, k, o.v[0]);
+    if (!inverse) s = neg(s);
+    E by_real = sel(imaginary, s, c), by_imaginary = sel(imaginary, c, neg(s));
+    T roots = stage("roots", F64, o, real_only ? by_real : sel(eq(o.v[1], idx(0)), by_real, by_imaginary));
+    o = axes(cat(batch, list2(n, idx(complex))));
+    E cell = frame_cell(x, axis, n, sub_list(o, 0, last - 1), o.v[last - 1], o.v[last], halved);
+    T frames = roots ? stage("frames", F64, o, cast(F64, cell)) : NULL;
+    if (!frames) return true;
+    o = axes(push(batch, mul(bins, parts)));
+    X r = raxes(list2(n, idx(complex)), "n x");
+    E from = at(frames, cat(sub_list(o, 0, last - 1), r));
+    E by = at(roots, list3(r.v[0], r.v[1], o.v[last - 1]));
+    T acc = reduce("acc", F64, o, RED_SUM, r, mul(from, by), NULL);
+    if (!acc) return true;
+    o = axes(shape(acc));
+    T sums = stage("sums", F64, o, at(acc, o));
+    if (!sums) return true;
+    o = axes(push(splice(batch, axis, 0, list1(bins)), parts));
+    E y = at(sums, push(drop(sub_list(o, 0, last), axis), add(mul(o.v[axis], parts), o.v[last])));
+    out(0, dtype(x), o, inverse ? div_(y, cast(F64, val(n))) : y);
     return true;
 }
 static void op_dft(void) {
@@ -74,10 +121,10 @@ static void op_dft(void) {
     E n = has(in(1)) ? value(in(1), 0, 1, DIM_MAX) : halved ? mul(sub(have, idx(1)), idx(2)) : have;
     require(ge(n, idx(1)), "the length of the transform must be at least 1");
     n = max_(n, idx(1));
-    if (dft_fast(x, mask, n, real_only)) return;
+    E bins = onesided && !inverse ? add(div_(n, idx(2)), idx(1)) : n;
+    if (dft_fast(x, mask, n, real_only) || dft_by_table(x, mask, n, bins, real_only)) return;
     struct turn t;
     if (!turn_of(&t, F64, n)) return;
-    E bins = onesided && !inverse ? add(div_(n, idx(2)), idx(1)) : n;
     X d = put(shape(x), last, idx(halved ? 1 : 2));
     for (int a = 0; a < last; a++) d.v[a] = sel(mask[a], bins, dim(x, a));
     X o = axes(d);
