@@ -393,29 +393,42 @@ const char *c_vload2(const struct emit_options *o, enum dtype s, int lanes) {
     text_free(&cells);
     return name;
 }
+enum { SHUFFLED_MOST = 64 };
+/* Statements that return the cells at these places of the vectors a and then b, which have n each. */
+static const char *shuffled(struct ctx *c, const char *b, int n, const int *places, int lanes) {
+    struct text cells = {0}, list = {0};
+    for (int k = 0; k < lanes; k++) {
+        bool first = places[k] < n;
+        text_printf(&cells, "%s%s[%d]", k ? ", " : "", first ? "a" : b, first ? places[k] : places[k] - n);
+        text_printf(&list, ", %d", places[k]);
+    }
+    const char *s =
+        format(c,
+               "#if defined __clang__ || __GNUC__ >= 12\n    return __builtin_shufflevector(a, %s%s);\n#else\n"
+               "    return ($T){%s};\n#endif\n",
+               b, list.s, cells.s);
+    text_free(&cells), text_free(&list);
+    return s;
+}
 const char *c_vload_turns(const struct emit_options *o, enum dtype s, int lanes) {
     enum { LEAST = 4 };
-    if (lanes < LEAST || lanes % 2 || dtype_bits(s) < 8 || s == STR || dtype_is_complex(s)) return NULL;
+    int places[SHUFFLED_MOST];
+    if (lanes < LEAST || lanes > SHUFFLED_MOST || lanes % 2 || dtype_bits(s) < 8 || s == STR || dtype_is_complex(s))
+        return NULL;
     const char *name = prelude_name(o, "ld_turns", s, lanes), *load = c_vload(o, s, lanes / 2, false);
     if (!prelude_first(o->uses, name)) return name;
     struct holes h;
-    struct text cells = {0}, places = {0};
     prelude_holes(o, &h, name, dtype_value(s), lanes);
     h.elem = dtype_c(s);
-    for (int k = 0; k < lanes; k++) {
-        text_printf(&cells, "%s%s[%d]", k ? ", " : "", k % 2 ? "b" : "a", k / 2);
-        text_printf(&places, ", %d", k / 2 + (k % 2 ? lanes / 2 : 0));
-    }
+    for (int k = 0; k < lanes; k++) places[k] = k / 2 + (k % 2 ? lanes / 2 : 0);
     prelude_add(
         o,
         format(o->uses->c,
                "/* p[0], p[apart], p[1], p[apart + 1] .. */\n"
-               "static inline $T $N(const $E *p, ptrdiff_t apart) {\n    const %s a = %s(p), b = %s(p + apart);\n"
-               "#if defined __clang__ || __GNUC__ >= 12\n    return __builtin_shufflevector(a, b%s);\n#else\n"
-               "    return ($T){%s};\n#endif\n}\n",
-               c_vector_type(o, dtype_value(s), lanes / 2), load, load, places.s, cells.s),
+               "static inline $T $N(const $E *p, ptrdiff_t apart) {\n    const %s a = %s(p), b = %s(p + apart);\n%s}\n",
+               c_vector_type(o, dtype_value(s), lanes / 2), load, load,
+               shuffled(o->uses->c, "b", lanes / 2, places, lanes)),
         &h);
-    text_free(&cells), text_free(&places);
     return name;
 }
 const char *c_vload_over(const struct emit_options *o, enum dtype s, int lanes) {
@@ -452,23 +465,18 @@ const char *c_vload_runs(const struct emit_options *o, enum dtype s, int lanes, 
     const char *name = prelude_name(o, what, s, lanes), *load = c_vload(o, s, (int)r.cells, false);
     if (!prelude_first(o->uses, name)) return name;
     struct holes h;
-    struct text cells = {0}, places = {0};
+    int places[MOST];
     prelude_holes(o, &h, name, dtype_value(s), lanes);
     h.elem = dtype_c(s);
-    for (int k = 0; k < lanes; k++) {
-        text_printf(&cells, "%sa[%d]", k ? ", " : "", (int)(k / r.run * r.step + r.at));
-        text_printf(&places, ", %d", (int)(k / r.run * r.step + r.at));
-    }
+    for (int k = 0; k < lanes; k++) places[k] = (int)(k / r.run * r.step + r.at);
     prelude_add(o,
                 format(c,
                        "/* p[%lld], p[%lld] .., each for %lld lanes */\n"
-                       "static inline $T $N(const $E *p) {\n    const %s a = %s(p);\n"
-                       "#if defined __clang__ || __GNUC__ >= 12\n    return __builtin_shufflevector(a, a%s);\n#else\n"
-                       "    return ($T){%s};\n#endif\n}\n",
+                       "static inline $T $N(const $E *p) {\n    const %s a = %s(p);\n%s}\n",
                        (long long)r.at, (long long)(r.at + r.step), (long long)r.run,
-                       c_vector_type(o, dtype_value(s), (int)r.cells), load, places.s, cells.s),
+                       c_vector_type(o, dtype_value(s), (int)r.cells), load,
+                       shuffled(c, "a", (int)r.cells, places, lanes)),
                 &h);
-    text_free(&cells), text_free(&places);
     return name;
 }
 const char *c_look_up(const struct emit_options *o, enum dtype s, int lanes) {

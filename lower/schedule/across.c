@@ -74,9 +74,6 @@ static const struct squares *squares_for(const struct across *a, int64_t along) 
             return q;
     return NULL;
 }
-static enum step_tail tail_of(int64_t extent, int64_t n) {
-    return extent < 0 ? TAIL_CUT2 : extent % n ? TAIL_CUT : TAIL_NONE;
-}
 static const char *transpose_squares(struct plan *u) {
     struct across a = across_of(u);
     struct word_list order = {0};
@@ -100,10 +97,10 @@ static const char *transpose_squares(struct plan *u) {
     add_others(&a, first, &order);
     add_loops(&u->s, &order, LOOPS(across, cells));
     step_reorder(&u->s, order);
-    step_split(&u->s, across, q->n, role.strips, role.strip, tail_of(rows, q->n));
+    step_split(&u->s, across, q->n, role.strips, role.strip, split_tail(rows, q->n));
     step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
     /* the last squares may begin early; along strips, which threads share, none does */
-    step_split(&u->s, cells, q->n, role.cells, role.few, along % q->n > 0 ? TAIL_OVERLAP : tail_of(along, q->n));
+    step_split(&u->s, cells, q->n, role.cells, role.few, along % q->n > 0 ? TAIL_OVERLAP : split_tail(along, q->n));
     step_reorder(&u->s, LOOPS(role.cells, role.few, role.strip));
     step_tensorize(&u->s, q->instr);
     return NULL;
@@ -154,12 +151,12 @@ static const char *few_at_a_time(struct plan *u) {
     step_reorder(&u->s, order);
     if (strips) {
         int ways = u->m->l1.ways;
-        bool rest = const_extent(out->u.stage.axes[a.axis]) % ways;
-        step_split(&u->s, across, ways, role.strips, role.strip, rest ? TAIL_CUT : TAIL_NONE);
+        int64_t rows = const_extent(out->u.stage.axes[a.axis]);
+        step_split(&u->s, across, ways, role.strips, role.strip, split_tail(rows, ways));
         across = role.strip;
         step_reorder(&u->s, LOOPS(role.strips, along, across));
     }
-    step_split(&u->s, along, tile, role.cells, role.few, n < 0 ? TAIL_CUT2 : n % tile ? TAIL_CUT : TAIL_NONE);
+    step_split(&u->s, along, tile, role.cells, role.few, split_tail(n, tile));
     step_reorder(&u->s, LOOPS(role.cells, across, role.few));
     return NULL;
 }

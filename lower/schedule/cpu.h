@@ -39,6 +39,10 @@ static inline bool same_axes(const struct stmt *a, const struct stmt *b) {
         if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
     return true;
 }
+/* How a loop of that extent is split into n: whole parts, and the rest; -1: it is open. */
+static inline enum step_tail split_tail(int64_t extent, int64_t n) {
+    return extent < 0 ? TAIL_CUT2 : extent % n ? TAIL_CUT : TAIL_NONE;
+}
 /* One result whose operand is read across: in squares that registers transpose, or a few cells at a time (across.c).
  * Returns why not. */
 const char *plan_across(struct plan *u, bool squares);

@@ -276,7 +276,6 @@ static void write_across(const struct nest *q) {
     step_kind(s, LK_UNROLL, LOOPS(few));
 }
 
-static enum step_tail cut(int64_t extent, int64_t n) { return extent % n ? TAIL_CUT : TAIL_NONE; }
 static void write_squares(const struct nest *q) {
     struct step_list *s = &q->u->s;
     const char *strips = role_in(q, role.strips), *strip = role_in(q, role.strip), *few = role_in(q, role.few),
@@ -291,9 +290,9 @@ static void write_squares(const struct nest *q) {
         if (k != q->at) add_loop(s, &order, name_of(q, k));
     add_loops(s, &order, LOOPS(across, along));
     step_reorder(s, order);
-    step_split(s, across, q->squares->n, strips, strip, cut(const_extent(nest_var(q->l, q->at)), q->squares->n));
+    step_split(s, across, q->squares->n, strips, strip, split_tail(const_extent(nest_var(q->l, q->at)), q->squares->n));
     step_reorder(s, LOOPS(strips, along, strip));
-    step_split(s, along, q->squares->n, cells, few, cut(extent, q->squares->n));
+    step_split(s, along, q->squares->n, cells, few, split_tail(extent, q->squares->n));
     step_reorder(s, LOOPS(cells, few, strip));
 }
 
