@@ -168,6 +168,8 @@ static struct buf *in_whole_vectors(struct product *p, struct buf *b, int lanes,
     for (int d = 0; d <= last; d++) dims[d] = b->logical[d];
     dims[last] = x_mul(c, x_div(c, x_addi(c, dims[last], lanes - 1), most), most);
     if (x_proves_le(c, dims[last], b->logical[last])) return b;
+    algorithm_between(p->at, out, b); /* sums of vectors, which the copy's loops would not be */
+    algorithm_part(p->at, out, "the sums in whole vectors");
     vars_over(c, "i", dims, b->nlogical, axes, at);
     return algorithm_stage(p->at, out, b->base, I32, axes, b->nlogical, RED_NONE, NULL, 0,
                            x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)));

@@ -416,6 +416,8 @@ Test(algorithm, products_of_computed_bytes_keep_the_bits) {
                     *want = of_computed("direct", target, types[k % 4], zeros[(k + (size_t)n) % 4], size[0], size[1],
                                         size[2], n > 3, x, &direct);
             cr_expect(strstr(choices, "taken: computed-bytes"), "%s: %s", target, choices);
+            cr_expect(strncmp(target, "x86-avx512", 10) || !strstr(choices, "plain loops: maps inlined\n    taken"),
+                      "the sum of a factor has no lanes: %s", choices);
             cr_expect(!memcmp(got, want, 2 * (size_t)(size[0] * size[2]) * sizeof *got),
                       "%s: %s times %s%s, %d x %d x %d", target, types[k % 4][0], types[k % 4][1],
                       zeros[(k + (size_t)n) % 4], size[0], size[1], size[2]);
