@@ -131,6 +131,17 @@ static expr product_end(struct ctx *c, expr p, int64_t k) {
     }
     return NULL;
 }
+/* The first minimum, maximum or choice among the factors of p, and the other ones; NULL: there is none. */
+static expr choice_in(struct ctx *c, expr p, expr *others) {
+    for (int side = 0; side < 2; side++) {
+        expr e = p->arg[side], inner = NULL;
+        if (e->op == X_MIN || e->op == X_MAX || e->op == X_SELECT) return *others = p->arg[1 - side], e;
+        if (e->op != X_PROD || !(inner = choice_in(c, e, others))) continue;
+        *others = x_mul(c, *others, p->arg[1 - side]);
+        return inner;
+    }
+    return NULL;
+}
 /* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f, whatever whole periods were taken out of x; NULL if m has not
  * this form. */
 static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
@@ -201,9 +212,25 @@ static expr at_ends(struct ctx *c, expr x, int64_t f) {
     }
     return r == x ? NULL : r;
 }
-/* The last v//n for v < n*q: q - 1. NULL: this is no such quotient. */
+/* What x stays below, for a loop that was split or flattened: 16*v + u + 1 for v < N//16 and u < 16 is 16*(N//16),
+ * which is N - N%16, and so below N. NULL: x has no variables. */
+static expr end_of(struct ctx *c, expr x) {
+    if (x->op == X_VAR) return x->u.var->extent;
+    expr last = at_ends(c, x, 1);
+    for (int pass = 0; last && pass < 2; pass++) /* quotients first: what they leave may meet */
+        for (int k = 0; last->op == X_LIN && k < last->n; k++) {
+            expr a = last->arg[k], rest = without(c, last, k);
+            int64_t p, f = last->coef[k];
+            bool divides = a->op == X_DIV && x_is_int(a->arg[1], &p) && f > 0 && f % p == 0;
+            if (pass == 0 && divides)
+                last = x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_modi(c, a->arg[0], p)), f / p)), k = -1;
+            else if (pass == 1 && a->op == X_MOD && f < 0) last = rest, k = -1;
+        }
+    return last ? x_addi(c, last, 1) : NULL;
+}
+/* The last x//n for x < n*q: q - 1. NULL: this is no such quotient. */
 static expr last_quotient(struct ctx *c, expr a) {
-    expr q = a->arg[0]->op == X_VAR ? idx_exact_quotient(c, a->arg[0]->u.var->extent, a->arg[1]) : NULL;
+    expr end = end_of(c, a->arg[0]), q = end ? idx_exact_quotient(c, end, a->arg[1]) : NULL;
     return q ? x_addi(c, q, -1) : NULL;
 }
 static expr undivided(struct ctx *c, expr e);
@@ -211,29 +238,32 @@ static bool not_negative(struct ctx *c, expr e, int depth, int *budget) {
     expr below = x_addi(c, x_muli(c, e, -1), -1), whole = undivided(c, below);
     return negative(c, below, depth, budget) || (whole && negative(c, whole, depth, budget));
 }
+/* Is rest + f*by*(this minimum, maximum or choice) negative, for by >= 0, with its operands in its place? */
+static bool either(struct ctx *c, expr a, expr by, expr rest, int64_t f, int depth, int *budget) {
+    bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
+    for (int k = a->op == X_SELECT; k < a->n; k++)
+        if (negative(c, x_add(c, rest, x_muli(c, x_mul(c, a->arg[k], by), f)), depth - 1, budget) == any) return any;
+    return !any;
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi, q;
     if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before there is a rest: sums of sizes are long */
-    expr rest = without(c, e, k), end;
+    expr rest = without(c, e, k), end, by;
     switch (a->op) {
     case X_VAR:
         return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1, budget);
     case X_GUARD:
         return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1, budget);
     case X_PROD:
-        end = product_end(c, a, f);
-        return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
+        if ((end = product_end(c, a, f))) return negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget);
+        if (!(end = choice_in(c, a, &by))) return -1;
+        x_bounds(c, by, &lo, &hi);
+        return lo < 0 ? -1 : either(c, end, by, rest, f, depth, budget);
     case X_MIN:
     case X_MAX:
-    case X_SELECT: {
-        expr x = a->arg[a->op == X_SELECT], y = a->arg[1 + (a->op == X_SELECT)];
-        bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1, budget);
-        bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
-        if (any ? nx : !nx) return nx;
-        return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1, budget);
-    }
+    case X_SELECT: return either(c, a, x_int(c, 1), rest, f, depth, budget);
     case X_DIV:
         if ((end = finer_div(e, a, f, &q)) &&
             negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))
@@ -318,6 +348,21 @@ static expr ended(struct ctx *c, expr e) {
     }
     return NULL;
 }
+/* x%p and x%p%q are not above x, if that is not negative: e with x for one of them, where that takes more terms away.
+ * NULL: there is none. The last cells of a row of x are x - x%16%8 and on. */
+static expr unreduced(struct ctx *c, expr e, int depth, int *budget) {
+    int64_t konst;
+    const expr *t;
+    const int64_t *co;
+    for (int k = 0; e->op == X_LIN && k < e->n; k++) {
+        expr x = e->arg[k];
+        while (x->op == X_MOD) x = x->arg[0];
+        if (x == e->arg[k] || e->coef[k] < 0) continue;
+        expr r = x_add(c, without(c, e, k), x_muli(c, x, e->coef[k]));
+        if (x_terms(c, r, &konst, &t, &co) < e->n && not_negative(c, x, depth - 1, budget)) return r;
+    }
+    return NULL;
+}
 static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int64_t lo, hi;
     if (e->op == X_POISON || (*budget -= 1 + e->n / 8) < 0) return false; /* a long sum costs more, and proves less */
@@ -329,6 +374,8 @@ static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     if (joined && negative(c, joined, depth - 1, budget)) return true;
     expr last = ended(c, e);
     if (last && negative(c, last, depth - 1, budget)) return true;
+    expr whole = unreduced(c, e, depth, budget);
+    if (whole && negative(c, whole, depth - 1, budget)) return true;
     for (int pass = 0; pass < 3; pass++)
         for (int k = 0; k < n; k++) {
             if (turn_of(e->op == X_LIN ? e->arg[k] : e) != pass) continue;

@@ -98,8 +98,8 @@ static bool same_divmod(struct ctx *c, expr mod, expr div) {
     if (div->op != X_DIV) return false;
     if (div->arg[0] == mod->arg[0]) return div->arg[1] == mod->arg[1];
     expr n = div->arg[1], b = mod->arg[1]; /* (e//a)%b, and (e//a)//b, which D4 has made e//(a*b) */
-    if (n->op != X_CONST || b->op != X_CONST || b->u.i < 1 || n->u.i <= b->u.i || n->u.i % b->u.i) return false;
-    return x_bin(c, X_DIV, div->arg[0], x_int(c, n->u.i / b->u.i)) == mod->arg[0];
+    if (b->op == X_CONST && n->op == X_CONST && n->u.i <= b->u.i) return false;
+    return n != b && x_is(x_mod(c, n, b), 0) && x_div(c, div->arg[0], x_div(c, n, b)) == mod->arg[0];
 }
 /* What is multiplied by k*by in t, a number or a product of sizes; NULL: t is no such product. */
 static expr cofactor(struct ctx *c, const struct term *t, expr by, int64_t k) {
@@ -116,6 +116,7 @@ static expr cofactor(struct ctx *c, const struct term *t, expr by, int64_t k) {
 static expr joined_rest(struct ctx *c, expr q, expr m) {
     expr by = m->arg[1];
     if (same_divmod(c, m, q)) return m->arg[0];
+    if (q->op == X_DIV && q->arg[1] == by && x_mod(c, q->arg[0], by) == m) return q->arg[0];
     bool longer = q->op == X_MOD && q->arg[0]->op == X_DIV && q->arg[0]->arg[0] == m->arg[0] && q->arg[0]->arg[1] == by;
     expr both = longer ? idx_mul(c, by, q->arg[1]) : NULL;
     return both && both->op != X_POISON ? idx_mod(c, m->arg[0], both) : NULL;
@@ -223,13 +224,14 @@ static void split_const(struct ctx *c, expr e, int64_t f, expr *quotient, expr *
         else lin_term(c, &r, t[i], co[i]);
     *quotient = lin_done(c, &q), *rest = lin_done(c, &r);
 }
-/* D3: the largest g that divides c and some coefficients such that the other terms s satisfy 0 <= s < g. */
-static bool common_factor(struct ctx *c, expr r, int64_t f, int64_t *g_out, expr *a, expr *s) {
+/* D3: the largest g, up to `most`, that divides f and some coefficients such that the other terms s satisfy 0 <= s < g.
+ */
+static bool common_factor(struct ctx *c, expr r, int64_t f, int64_t most, int64_t *g_out, expr *a, expr *s) {
     int64_t k;
     const expr *t;
     const int64_t *co;
     int n = x_terms(c, r, &k, &t, &co);
-    int64_t last = f;
+    int64_t last = most + 1;
     for (;;) {
         int64_t g = 1, lo, hi;
         for (int i = 0; i < n; i++) {
@@ -251,21 +253,10 @@ static expr idx_div_const(struct ctx *c, expr e, int64_t f) {
     x_bounds(c, r, &lo, &hi);
     if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f))
         return x_addi(c, a, floordiv64(lo, f)); /* D2 */
-    if (common_factor(c, r, f, &g, &t, &s)) return x_add(c, a, idx_div_const(c, t, f / g));
+    if (common_factor(c, r, f, f - 1, &g, &t, &s)) return x_add(c, a, idx_div_const(c, t, f / g));
     if (r->op == X_DIV && r->arg[1]->op == X_CONST && mul_ok(r->arg[1]->u.i, f, &g))
         return x_add(c, a, idx_div_const(c, r->arg[0], g)); /* D4 */
     return x_add(c, a, NODE(c, X_DIV, IDX, r, x_int(c, f)));
-}
-static expr idx_mod_const(struct ctx *c, expr e, int64_t f) {
-    if (f == 1) return x_int(c, 0);
-    expr a, r, s, t;
-    int64_t lo, hi, g;
-    split_const(c, e, f, &a, &r);
-    x_bounds(c, r, &lo, &hi);
-    if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f))
-        return x_addi(c, r, -floordiv64(lo, f) * f);
-    if (common_factor(c, r, f, &g, &t, &s)) return x_add(c, x_muli(c, idx_mod_const(c, t, f / g), g), s);
-    return NODE(c, X_MOD, IDX, r, x_int(c, f));
 }
 /* e = by * quotient + rest, termwise by k * (product of symbols). */
 static bool split_product(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
@@ -313,7 +304,7 @@ static bool split_sum(struct ctx *c, expr e, expr by, expr *quotient, expr *rest
     int n = x_terms(c, by, &k, &t, &co), nd = 0, at = -1;
     for (int i = 0; i < n; i++) {
         int nf = factors(t[i], f, MAX_FACTORS);
-        if (nf > nd) nd = nf, at = i;
+        if (nf > nd || (nf == nd && co[at] <= 0)) nd = nf, at = i;
     }
     if (at < 0 || co[at] <= 0) return false;
     factors(t[at], d, MAX_FACTORS);
@@ -332,6 +323,30 @@ expr idx_exact_quotient(struct ctx *c, expr e, expr by) {
     expr q, rest;
     return split(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
 }
+/* M2: e with x for x%m in each term k*(x%m) of which k*m is a multiple of `by`, as sizes make m: e%by is the same. */
+static expr with_periods(struct ctx *c, expr e, expr by) {
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    expr r = e;
+    int n = e->op == X_LIN || e->op == X_MOD ? x_terms(c, e, &k, &t, &co) : 0;
+    for (int i = 0; i < n; i++)
+        if (t[i]->op == X_MOD && t[i]->arg[1]->op != X_CONST && x_is(x_mod(c, x_muli(c, t[i]->arg[1], co[i]), by), 0))
+            r = x_add(c, r, x_muli(c, x_sub(c, t[i]->arg[0], t[i]), co[i]));
+    return r;
+}
+static expr idx_mod_const(struct ctx *c, expr e, int64_t f) {
+    if (f == 1) return x_int(c, 0);
+    expr a, r, s, t, x = with_periods(c, e, x_int(c, f));
+    int64_t lo, hi, g;
+    if (x != e) return x_modi(c, x, f);
+    split_const(c, e, f, &a, &r);
+    x_bounds(c, r, &lo, &hi);
+    if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f))
+        return x_addi(c, r, -floordiv64(lo, f) * f);
+    if (common_factor(c, r, f, f - 1, &g, &t, &s)) return x_add(c, x_muli(c, idx_mod_const(c, t, f / g), g), s);
+    return NODE(c, X_MOD, IDX, r, x_int(c, f));
+}
 /* Terms that have all factors leave the division when the rest fits below it. */
 static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     int64_t lo, hi;
@@ -339,13 +354,16 @@ static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr 
     x_bounds(c, *rest, &lo, &hi);
     return x_is(*rest, 0) || (lo >= 0 && x_proves_lt(c, *rest, by));
 }
-/* D3 for a product of sizes: e = g*a + s, where 0 <= s < g, and by = g*less. */
+/* D3 for sizes: e = g*a + s, where 0 <= s < g, and by = g*less. */
 static bool symbolic_factor(struct ctx *c, expr e, expr by, int64_t *g, expr *less, expr *a, expr *s) {
     int64_t k;
     const expr *t;
     const int64_t *co;
-    if (x_terms(c, by, &k, &t, &co) != 1 || k || co[0] < 2 || !common_factor(c, e, co[0], g, a, s)) return false;
-    *less = x_muli(c, t[0], co[0] / *g);
+    int n = x_terms(c, by, &k, &t, &co);
+    for (int i = 0; i < n; i++) k = gcd64(k, co[i]);
+    expr rest;
+    if (k < 2 || !common_factor(c, e, k, k, g, a, s)) return false;
+    split_const(c, by, *g, less, &rest);
     return true;
 }
 expr idx_div(struct ctx *c, expr a, expr b) {
@@ -364,6 +382,7 @@ expr idx_mod(struct ctx *c, expr a, expr b) {
     int64_t g;
     if (a == b) return x_int(c, 0);
     if (x_is(a, 0)) return a;
+    if ((q = with_periods(c, a, b)) != a) return x_mod(c, q, b);
     if (split_symbolic(c, a, b, &q, &r)) return r;
     if (symbolic_factor(c, a, b, &g, &less, &q, &r)) return x_add(c, x_muli(c, idx_mod(c, q, less), g), r);
     return NODE(c, X_MOD, IDX, a, b);
@@ -373,4 +392,14 @@ expr idx_minmax(struct ctx *c, enum xop op, expr a, expr b) {
     if (x_proves_le(c, a, b)) return op == X_MIN ? a : b;
     if (x_proves_le(c, b, a)) return op == X_MIN ? b : a;
     return a->id < b->id ? NODE(c, op, IDX, a, b) : NODE(c, op, IDX, b, a);
+}
+expr x_rejoin(struct ctx *c, expr q, expr r, expr n) {
+    expr t = NULL;
+    if (r->op == X_MOD && r->arg[1] == n)
+        for (t = r->arg[0]; t->op == X_MOD && x_is(x_mod(c, t->arg[1], n), 0);) t = t->arg[0];
+    else if (r->op == X_DIV && r->arg[0]->op == X_MOD && r->arg[0]->arg[1] == x_mul(c, n, r->arg[1]))
+        t = x_div(c, r->arg[0]->arg[0], r->arg[1]);
+    if (!t) return NULL;
+    expr again = t->op == X_DIV ? x_div(c, t->arg[0], x_mul(c, t->arg[1], n)) : x_div(c, t, n); /* D4 for sizes */
+    return again == q ? t : NULL;
 }

@@ -231,12 +231,16 @@ expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
     default: return x_poison(c);
     }
 }
+/* What is read again and again where its size is 1 is read as it is by a loop over just that size: v is 0, then. */
+static bool is_only_cell(struct ctx *c, expr cond, expr a, expr v) {
+    return v->op == X_VAR && is_i(a, 0) && cond == x_cmp(c, X_EQ, v->u.var->extent, x_int(c, 1));
+}
 expr x_select(struct ctx *c, expr cond, expr a, expr b) {
     if (!cond || cond->op == X_POISON || cond->type != BOOL) return x_poison(c);
     if (x_is_true(cond)) return a;
     if (x_is_false(cond)) return b;
     if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
-    if (a == b) return a;
+    if (a == b || is_only_cell(c, cond, a, b)) return b;
     expr ia = as_index(c, a), ib = as_index(c, b);
     if (ia && ib && (a->op == X_IDXVAL || b->op == X_IDXVAL)) return x_idxval(c, x_select(c, cond, ia, ib));
     if (a->type == BOOL && x_is_true(a) && x_is_false(b)) return cond;

@@ -284,10 +284,8 @@ static bool kept_apart(struct iterations *q, const struct var *v, expr a, expr b
 static expr joined(struct ctx *c, const struct buf *b, const expr *idx, int from, int to) {
     expr e = idx[from];
     for (int k = from + 1; k <= to; k++) {
-        expr i = idx[k], n = b->dims[k];
-        bool parts = e->op == X_DIV && i->op == X_MOD && e->arg[0] == i->arg[0] && e->arg[1] == n && i->arg[1] == n;
-        e = parts ? i->arg[0]
-                  : x_add(c, x_mul(c, e, n), i); /* n a symbol: sums of products do not join by themselves */
+        expr x = x_rejoin(c, e, idx[k], b->dims[k]);
+        e = x ? x : x_add(c, x_mul(c, e, b->dims[k]), idx[k]);
     }
     return e;
 }

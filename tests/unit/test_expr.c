@@ -506,3 +506,43 @@ Test(expr, comparisons_follow_from_ranges) {
     cr_assert_eq(x_cmp(c, X_LT, x_const_i(c, I64, INT64_MAX - 1), wide)->op, X_LT);
     cr_assert_eq(x_cmp(c, X_LT, x_const_i(c, I64, INT64_MIN + 1), wide)->op, X_LT);
 }
+/* Loops over b x 4 x rows x 32 cells that are one, 16 cells at a time; rows = N - max(0, N - 16), or 16*(N//16) + 16.
+ */
+static expr odd_rows(bool tiles) {
+    expr whole = x_muli(c, x_divi(c, n, 16), 16);
+    return tiles ? x_addi(c, whole, 16) : x_sub(c, n, x_max(c, x_int(c, 0), x_addi(c, n, -16)));
+}
+Test(expr, loops_over_sums_that_are_one_come_apart_and_together) {
+    for (int k = 0; k < 2; k++) {
+        expr rows = odd_rows(k), plane = x_muli(c, rows, 32), all = x_mul(c, h, x_muli(c, plane, 4));
+        expr cells = x_var(c, var_new(c, "cells", x_divi(c, all, 16))), lane = x_var(c, var_new(c, "l", x_int(c, 16))),
+             flat = x_add(c, x_muli(c, cells, 16), lane), group = x_mod(c, flat, x_muli(c, plane, 4));
+        expr b = x_div(c, flat, x_muli(c, plane, 4)), g = x_div(c, group, plane), rest = x_mod(c, group, plane),
+             row = x_divi(c, rest, 32), at = x_modi(c, rest, 32);
+        cr_assert_eq(b, x_div(c, cells, x_divi(c, x_muli(c, plane, 4), 16)));
+        cr_assert_eq(at, x_add(c, x_muli(c, x_modi(c, cells, 2), 16), lane), "no rest is left of more than 32");
+        cr_assert_eq(x_rejoin(c, b, g, x_int(c, 4)), x_div(c, flat, plane));
+        cr_assert_eq(x_rejoin(c, x_div(c, flat, plane), row, rows), x_divi(c, flat, 32));
+        cr_assert_null(x_rejoin(c, b, row, rows));
+        cr_assert_null(x_rejoin(c, x_div(c, flat, plane), row, n));
+        cr_assert(x_proves_lt(c, b, h));
+        cr_assert_not(x_proves_lt(c, x_addi(c, b, 1), h));
+    }
+}
+Test(expr, cells_in_the_rest_of_vectors_are_of_the_last_row) {
+    /* what 16 cells at a time leave of h x rows x 17, 8 at a time: at no row below 0, nor behind the last one */
+    expr rows = odd_rows(false), all = x_muli(c, x_mul(c, h, rows), 17), less = x_modi(c, all, 16);
+    expr cells = x_var(c, var_new(c, "cells", x_divi(c, less, 8))), lane = x_var(c, var_new(c, "l", x_int(c, 8))),
+         flat = x_add(c, x_add(c, x_sub(c, all, less), x_muli(c, cells, 8)), lane),
+         row = x_div(c, flat, x_muli(c, rows, 17));
+    cr_assert(x_proves_inside(c, row, h));
+    cr_assert_not(x_proves_lt(c, x_addi(c, row, 1), h));
+    cr_assert(x_proves_le(c, x_modi(c, less, 8), all), "the last cells do not begin below 0");
+    cr_assert_not(x_proves_le(c, x_addi(c, x_modi(c, less, 8), 1), all));
+}
+Test(expr, a_loop_over_one_size_reads_it_as_it_is) {
+    expr one = x_cmp(c, X_EQ, n, x_int(c, 1)), other = x_cmp(c, X_EQ, h, x_int(c, 1)), zero = x_int(c, 0);
+    cr_assert_eq(x_guard(c, x_select(c, one, zero, V), n), V);
+    cr_assert_eq(x_select(c, other, zero, V)->op, X_SELECT);
+    cr_assert_eq(x_select(c, one, zero, x_addi(c, V, 1))->op, X_SELECT);
+}
