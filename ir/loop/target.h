@@ -38,6 +38,7 @@ struct instr_row {
     struct {
         int lanes, groups, side; /* of SCOPE_TILE: the extents of the last three loops */
     } tile;
+    bool moves; /* cells, as they are: the operands may be of any one type that is as wide as the holes' */
     /* The text is right where that operand's cells lie within these two; hole NULL: wherever they lie. */
     struct {
         const char *hole;
@@ -99,6 +100,11 @@ static inline int instr_any_stride(const struct instr_hole *h) {
     for (int k = 0; k < (int)(sizeof h->strides / sizeof *h->strides); k++)
         if (h->strides[k] == STRIDE_ANY) return k;
     return -1;
+}
+/* Is b of the type of that hole, beside another operand? */
+static inline bool instr_has_type(const struct instr_row *row, const struct instr_hole *h, const struct buf *b,
+                                  const struct buf *other) {
+    return row->moves ? b->type == other->type && dtype_bytes(b->type) == dtype_bytes(h->type) : b->type == h->type;
 }
 /* May b be that operand? */
 static inline bool instr_holds(const struct instr_row *row, const char *hole, const struct buf *b) {

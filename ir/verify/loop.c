@@ -348,7 +348,7 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
         const struct instr_hole *h = row->holes, *end = row->holes + sizeof row->holes / sizeof *row->holes;
         while (h < end && h->name && strcmp(h->name, s->u.instr.holes[k].hole)) h++;
         if (h == end || !h->name) refuse(v, "instruction %s has no operand %s", row->name, s->u.instr.holes[k].hole);
-        else if (h->type != s->u.instr.holes[k].buf->type)
+        else if (!instr_has_type(row, h, s->u.instr.holes[k].buf, s->u.instr.holes[0].buf))
             refuse(v, "operand %s of %s is %s", h->name, row->name, dtype_name(s->u.instr.holes[k].buf->type));
         else if (!instr_holds(row, h->name, s->u.instr.holes[k].buf))
             refuse(v, "operand %s of %s is not known to lie within %lld..%lld", h->name, row->name,

@@ -145,9 +145,24 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
  * on the core's other thread. */
-static const struct squares sse2_squares[] = {{F32, 4, "transpose4_f32"}, {0}},
-                            avx2_squares[] = {{F32, 8, "transpose8_f32"}, {0}},
-                            avx512_squares[] = {{F32, 16, "transpose16_f32"}, {F32, 8, "transpose8_f32"}, {0}};
+#define SQUARES_128                                                                                                    \
+    {2, 8, "transpose8_u16"}, { 4, 4, "transpose4_u32" }
+#define SQUARES_256                                                                                                    \
+    {4, 8, "transpose8_u32"}, { 8, 4, "transpose4_u64" }
+static const struct squares sse2_squares[] = {{1, 16, "transpose16_u8"}, SQUARES_128, {0}},
+                            avx2_squares[] = {{1, 16, "transpose16_u8_x32"},
+                                              {2, 16, "transpose16_u16"},
+                                              SQUARES_256,
+                                              SQUARES_128,
+                                              {0}},
+                            avx512_squares[] = {{1, 16, "transpose16_u8_x64"},
+                                                {2, 16, "transpose16_u16_x32"},
+                                                {4, 16, "transpose16_u32"},
+                                                {8, 8, "transpose8_u64"},
+                                                SQUARES_256,
+                                                SQUARES_128,
+                                                {0}},
+                            neon_squares[] = {{1, 16, "zip16_u8"}, {2, 8, "zip8_u16"}, {4, 4, "zip4_u32"}, {0}};
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48, .hides_call = 128
 
 const struct machine machine_c99 = {
@@ -181,7 +196,9 @@ const struct machine machine_sse2 = {CPU,
 #define AVX512_OF(second, how)                                                                                         \
     CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .squares = avx512_squares, .ops = how
 #define AVX512 AVX512_OF(1 << 20, fused)
-#define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
+#define NEON                                                                                                           \
+    CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .squares = neon_squares,          \
+                                                                .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
@@ -196,6 +213,7 @@ const struct machine machine_cortex_a55 = {CPU,
                                            CACHES(32 << 10, 128 << 10),
                                            VECTOR(32, 128),
                                            .loads_ahead = true,
+                                           .squares = neon_squares,
                                            .name = "cortex-a55",
                                            .ops = a55,
                                            .micros = a55_dots};

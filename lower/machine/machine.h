@@ -21,8 +21,7 @@ struct micro_speed { /* micro NULL ends a table */
     double starts;
 };
 struct squares { /* of n x n cells that an instruction (lower/target/) transposes in registers; n 0 ends a table */
-    enum dtype type;
-    int n;
+    int bytes, n;
     const char *instr;
 };
 struct cache {

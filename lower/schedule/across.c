@@ -69,8 +69,8 @@ static const struct squares *squares_for(const struct across *a, int64_t along) 
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     int64_t across = const_extent(a->u->k->out->u.stage.axes[a->axis]);
     for (const struct squares *q = a->u->m->squares; q && q->n; q++)
-        if (q->type == a->load->u.buf->type && (across < 0 || q->n <= across) && (along < 0 || q->n <= along) &&
-            !(l && l->block % q->n))
+        if (q->bytes == dtype_bytes(a->load->u.buf->type) && (across < 0 || q->n <= across) &&
+            (along < 0 || q->n <= along) && !(l && l->block % q->n))
             return q;
     return NULL;
 }

@@ -169,9 +169,9 @@ static bool is_turned(const struct nest *q, int k, int n) {
 /* Squares of cells that change places: what lies side by side along the innermost loops was so along another one. */
 static bool choose_squares(struct nest *q) {
     expr e = q->store->u.store.value;
-    if (e->op != X_LOAD || e->has_fill || !q->last) return false;
+    if (e->op != X_LOAD || e->has_fill || e->u.buf->type != q->store->u.store.buf->type || !q->last) return false;
     for (const struct squares *s = q->u->m->squares; s && s->n; s++) {
-        if (s->type != q->store->u.store.buf->type || s->type != e->u.buf->type) continue;
+        if (s->bytes != dtype_bytes(e->u.buf->type)) continue;
         int64_t along = const_extent(nest_var(q->l, q->last));
         for (q->at = q->last - 1; q->at >= 0 && !is_turned(q, q->at, s->n);) q->at--;
         if (q->at < 0 || along < 0) continue;

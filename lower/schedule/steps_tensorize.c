@@ -1,8 +1,8 @@
 /* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text
  * whose parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand
- * is of the hole's type and its cells lie to each other as the hole's do (STRIDE_ANY: along that loop, any number
- * apart); to an instruction of tiles a nest of any sizes that is of its kind (ir/loop/tile_nest.h). The nest stays
- * inside the instruction as its meaning. */
+ * is of the hole's type (of an instruction that moves cells: as wide) and its cells lie to each other as the hole's do
+ * (STRIDE_ANY: along that loop, any number apart); to an instruction of tiles a nest of any sizes that is of its kind
+ * (ir/loop/tile_nest.h). The nest stays inside the instruction as its meaning. */
 #include "ir/loop/tile_nest.h"
 #include "lower/schedule/steps_util.h"
 #include <string.h>
@@ -17,6 +17,7 @@ struct match {
     const struct instr_row *row;
     struct proc *body;          /* the row's, parsed */
     struct stmts pattern, nest; /* loops */
+    const struct buf *stored;   /* by the nest */
     struct bound holes[MAX_HOLES];
 };
 static int hole_of(const struct match *m, const struct buf *param) {
@@ -30,7 +31,8 @@ static bool bind(struct match *m, struct buf *param, const expr *at, struct buf 
     int h = hole_of(m, param);
     struct vars mine = {0};
     struct subst to_nest = {{.arena = &m->s->tmp}};
-    if (h < 0 || buf->type != m->row->holes[h].type || !instr_holds(m->row, param->name, buf)) return false;
+    if (h < 0 || !instr_has_type(m->row, &m->row->holes[h], buf, m->stored) || !instr_holds(m->row, param->name, buf))
+        return false;
     if (m->row->scope == SCOPE_TILE) { /* where its cells lie is asked when all operands are known */
         m->holes[h] = (struct bound){buf, buf_offset(c, buf, idx), NULL};
         return buf->scope != SC_REG;
@@ -119,6 +121,7 @@ static bool matches(struct match *m, struct stmt *loop) {
     struct block *leaf = leaf_of(&m->nest);
     struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
     if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
+    m->stored = st->u.store.buf;
     if (!bind(m, ps->u.store.buf, ps->u.store.idx, st->u.store.buf, st->u.store.idx) ||
         !unify(m, ps->u.store.value, st->u.store.value))
         return false;

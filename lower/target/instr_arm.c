@@ -73,8 +73,8 @@ static const struct instr_row smlal_x4 = {
               "    c = vmlal_lane_s16(c, vget_low_s16(w2), x, 2);\n    return vmlal_high_lane_s16(c, w2, x, 3);\n}\n",
     .c = "{C} = (nn_i32x4)nn_smlal_x4((int32x4_t){C}, {&A}, {&B})"};
 #define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
-const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, NULL};
-const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NULL};
+const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, NN_SQUARES_NEON, NULL};
+const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NN_SQUARES_NEON, NULL};
 
 /* ---- Cortex-M */
 #define SUM(k, a, b)                                                                                                   \

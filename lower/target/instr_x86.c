@@ -1,6 +1,5 @@
-/* Instructions of x86 for integer dot products, and what transposes squares in registers. A row says the same thing
- * twice: as loops, which the interpreter runs and `tensorize` looks for, and as C. tests/targets/rows holds the two to
- * each other.
+/* Instructions of x86 for integer dot products. A row says the same thing twice: as loops, which the interpreter runs
+ * and `tensorize` looks for, and as C. tests/targets/rows holds the two to each other.
  *
  * vpmaddubsw saturates the sums of pairs in 16 bits (255 * 127 * 2 does not fit), so it equals the sum of products
  * where weights have seven bits alone. vpmaddwd on bytes that lie as 16 bits is always exact; widened beside it, a byte
@@ -113,58 +112,17 @@ BF16_PAIRS(vdpbf16ps, "16", "__m512", "__m512bh", "_mm512", "_mm512_loadu_si512"
 BF16_PAIRS(vdpbf16ps_x8, "8", "__m256", "__m256bh", "_mm256", "_mm256_loadu_si256");
 BF16_PAIRS(vdpbf16ps_x4, "4", "__m128", "__m128bh", "_mm", "_mm_loadu_si128");
 
-/* Squares of cells of 32 bits. Four columns at a time: a vector holds of every fourth row its four cells (`quads`, from
- * rows of q behind x), and what is left are squares of 4 x 4 in the parts of 128 bits. */
-#define TRANSPOSE(row, n, type_, text, vector, pairs, set, quads)                                                      \
-    static const struct instr_row row = {                                                                              \
-        .name = #row,                                                                                                  \
-        .body = "proc p(Y: " text "[" n "," n "] out, X: " text "[" n "," n "] in)\n"                                  \
-                "  for i<" n "\n    for j<" n "\n      Y[j,i] = X[i,j]\n",                                             \
-        .holes = {{"Y", type_, {1, STRIDE_ANY}}, {"X", type_, {STRIDE_ANY, 1}}},                                       \
-        .helper =                                                                                                      \
-            "static inline " vector " nn_quads_" #row "(const float *x, ptrdiff_t step) {\n" quads "}\n"               \
-            "static inline void nn_" #row "(float *y, ptrdiff_t y_step, const float *x, ptrdiff_t x_step) {\n"         \
-            "    for (int k = 0; k < " n "; k += 4, x += 4, y += 4 * y_step) {\n"                                      \
-            "        const " vector " a = nn_quads_" #row "(x, x_step), b = nn_quads_" #row "(x + x_step, x_step);\n"  \
-            "        const " vector " c = nn_quads_" #row "(x + 2 * x_step, x_step), d = nn_quads_" #row               \
-            "(x + 3 * x_step, x_step);\n"                                                                              \
-            "        const " pairs " ab = " set "_castps_pd(" set "_unpacklo_ps(a, b));\n"                             \
-            "        const " pairs " cd = " set "_castps_pd(" set "_unpacklo_ps(c, d));\n"                             \
-            "        const " pairs " ab2 = " set "_castps_pd(" set "_unpackhi_ps(a, b));\n"                            \
-            "        const " pairs " cd2 = " set "_castps_pd(" set "_unpackhi_ps(c, d));\n"                            \
-            "        " set "_storeu_ps(y, " set "_castpd_ps(" set "_unpacklo_pd(ab, cd)));\n"                          \
-            "        " set "_storeu_ps(y + y_step, " set "_castpd_ps(" set "_unpackhi_pd(ab, cd)));\n"                 \
-            "        " set "_storeu_ps(y + 2 * y_step, " set "_castpd_ps(" set "_unpacklo_pd(ab2, cd2)));\n"           \
-            "        " set "_storeu_ps(y + 3 * y_step, " set "_castpd_ps(" set                                         \
-            "_unpackhi_pd(ab2, cd2)));\n    }\n}\n",                                                                   \
-        .c = "nn_" #row "({&Y}, {step Y}, {&X}, {step X})"}
-#define SQUARES_4(row, type, text)                                                                                     \
-    TRANSPOSE(row, "4", type, text, "__m128", "__m128d", "_mm", "    (void)step;\n    return _mm_loadu_ps(x);\n")
-#define SQUARES_8(row, type, text)                                                                                     \
-    TRANSPOSE(row, "8", type, text, "__m256", "__m256d", "_mm256",                                                     \
-              "    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), "                              \
-              "_mm_loadu_ps(x + 4 * step), 1);\n")
-#define SQUARES_16(row, type, text)                                                                                    \
-    TRANSPOSE(row, "16", type, text, "__m512", "__m512d", "_mm512",                                                    \
-              "    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(x));\n"                                              \
-              "    v = _mm512_insertf32x4(v, _mm_loadu_ps(x + 4 * step), 1);\n"                                        \
-              "    v = _mm512_insertf32x4(v, _mm_loadu_ps(x + 8 * step), 2);\n"                                        \
-              "    return _mm512_insertf32x4(v, _mm_loadu_ps(x + 12 * step), 3);\n")
-SQUARES_4(transpose4_f32, F32, "f32");
-SQUARES_8(transpose8_f32, F32, "f32");
-SQUARES_16(transpose16_f32, F32, "f32");
-
-const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, &transpose4_f32, NULL};
+const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, NN_SQUARES_SSE2, NULL};
 const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw, &vpmaddubsw_2x4, &vpmaddwd, &vpmaddwd_2x4,
-                                                  &pmaddwd,    &transpose8_f32, NULL};
+                                                  &pmaddwd,    NN_SQUARES_AVX2, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_vex_2x4, &vpdpbusd_vex_x4, &vpmaddwd,
-                                                     &vpmaddwd_2x4, &pmaddwd,          &transpose8_f32,  NULL};
-const struct instr_row *const nn_instrs_avx512[] = {
-    &vpmaddubsw_x16, &vpmaddubsw_4x4, &vpmaddubsw_2x8,  &vpmaddubsw,     &vpmaddwd_x16,
-    &vpmaddwd,       &pmaddwd,        &transpose16_f32, &transpose8_f32, NULL};
+                                                     &vpmaddwd_2x4, &pmaddwd,          NN_SQUARES_AVX2,  NULL};
+const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16, &vpmaddubsw_4x4,   &vpmaddubsw_2x8,
+                                                    &vpmaddubsw,     &vpmaddwd_x16,     &vpmaddwd,
+                                                    &pmaddwd,        NN_SQUARES_AVX512, NULL};
 #define VNNI                                                                                                           \
     &vpdpbusd, &vpdpbusd_4x4, &vpdpbusd_2x8, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd,          \
-        &pmaddwd, &transpose16_f32, &transpose8_f32, NULL
+        &pmaddwd, NN_SQUARES_AVX512, NULL
 const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
 const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, &vdpbf16ps_x8, &vdpbf16ps_x4, VNNI};
 const struct instr_row *const nn_instrs_amx[] = {&nn_tile_dpbusd, &nn_tile_dpbssd,   &nn_tile_dpbuud,

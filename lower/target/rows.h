@@ -16,4 +16,16 @@ extern const struct instr_row *const nn_instrs_sse2[], *const nn_instrs_avx2[], 
     *const nn_instrs_sm75[], *const nn_instrs_sm80[];
 // clang-format on
 extern const struct instr_row nn_tile_dpbusd, nn_tile_dpbssd, nn_tile_dpbuud, nn_tile_dpbsud, nn_tile_dpbf16ps;
+/* Squares that are transposed in registers (instr_transpose.c), of vectors of 128, 256 and 512 bits. */
+extern const struct instr_row nn_transpose16_u8, nn_transpose8_u16, nn_transpose4_u32, nn_transpose16_u8_x32,
+    nn_transpose16_u16, nn_transpose8_u32, nn_transpose4_u64, nn_transpose16_u8_x64, nn_transpose16_u16_x32,
+    nn_transpose16_u32, nn_transpose8_u64, nn_zip16_u8, nn_zip8_u16, nn_zip4_u32;
+#define NN_SQUARES_SSE2 &nn_transpose16_u8, &nn_transpose8_u16, &nn_transpose4_u32
+#define NN_SQUARES_AVX2                                                                                                \
+    &nn_transpose16_u8_x32, &nn_transpose16_u16, &nn_transpose8_u32, &nn_transpose4_u64, &nn_transpose8_u16,           \
+        &nn_transpose4_u32
+#define NN_SQUARES_AVX512                                                                                              \
+    &nn_transpose16_u8_x64, &nn_transpose16_u16_x32, &nn_transpose16_u32, &nn_transpose8_u64, &nn_transpose8_u32,      \
+        &nn_transpose4_u64, &nn_transpose8_u16, &nn_transpose4_u32
+#define NN_SQUARES_NEON &nn_zip16_u8, &nn_zip8_u16, &nn_zip4_u32
 #endif

@@ -743,6 +743,18 @@ Test(illegal, tensorize_of_weights_that_may_be_too_large) {
         else apply("tensorize smull_smlal_sadalp");
     }
 }
+/* Cells of any one type as wide, but none that become others. */
+Test(illegal, tensorize_of_cells_that_are_not_moved_as_they_are) {
+    static const char *const types[][2] = {{"u16", "u16"}, {"bf16", "bf16"}, {"i16", "i16"}, {"bf16", "f16"},
+                                           {"i16", "u16"}, {"f16", "bf16"},  {"u8", "u8"},   {"i16", "i32"}};
+    for (int k = 0; k < 8; k++) {
+        parse(arena_printf(&c->arena,
+                           "proc p(y: %s[8,8] out, x: %s[8,8] in)\n  for i<8\n    for j<8\n      y[j,i] = x[i,j]\n",
+                           types[k][0], types[k][1]));
+        if (k < 3) apply("tensorize transpose8_u16");
+        else refused("tensorize transpose8_u16", "no nest equals `transpose8_u16`");
+    }
+}
 Test(illegal, layout_of_too_many_dims) {
     small_conv();
     refused("layout x [0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2]", "more than 32 dims");
