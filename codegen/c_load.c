@@ -62,14 +62,21 @@ bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
                         P_COND);
     return true;
 }
-/* A table by an index of each lane's own, which is a vector too: all other terms are the same for all lanes. */
+/* A table by an index of each lane's own, which is a vector too: all other terms are the same for all lanes. One of as
+ * many bytes as a byte has values may be held in registers, from its first cell on. */
+enum { BYTES = 256 };
 static bool looked_up(struct fe *f, expr e, struct piece *out) {
     const struct buf *b = e->u.buf;
-    expr off = buf_own_offset(f->c, b, e->arg), at = x_looked_up(f->c, off, f->lane);
-    const char *helper = at ? c_look_up(f->o, b->type, f->width) : NULL;
+    expr off = buf_own_offset(f->c, b, e->arg), at = x_looked_up(f->c, off, f->lane),
+         first = at ? x_sub(f->c, off, at) : NULL;
+    int64_t before;
+    bool whole = at && dtype_is_byte(b->type) && b->nd == 1 && x_is(b->dims[0], BYTES) && x_is_int(first, &before);
+    const char *helper = at ? c_look_up(f->o, b->type, f->width, whole) : NULL;
     if (!helper) return false;
-    struct place pl = c_place_at(f, b, x_sub(f->c, off, at));
-    *out = piece_of(format(f->c, "%s(%s, %s)", helper, c_address(f, &pl), c_value(f, at->arg[0], f->width).s), P_ATOM);
+    expr place = at->arg[0];
+    if (whole) place = x_add(f->c, place, x_const_i(f->c, I32, before)), first = x_int(f->c, 0);
+    struct place pl = c_place_at(f, b, first);
+    *out = piece_of(format(f->c, "%s(%s, %s)", helper, c_address(f, &pl), c_value(f, place, f->width).s), P_ATOM);
     return true;
 }
 /* Cells of two places by turns. */

@@ -70,7 +70,7 @@ struct runs {
 /* Of so many cells those at, at + step .., each for `run` lanes; NULL: there is none of this type. */
 const char *c_vload_runs(const struct emit_options *o, enum dtype storage, int lanes, struct runs r);
 /* p[i] for each lane of i, a vector of i32; NULL: no vector is made of cells of that type. */
-const char *c_look_up(const struct emit_options *o, enum dtype storage, int lanes);
+const char *c_look_up(const struct emit_options *o, enum dtype storage, int lanes, bool whole_bytes);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
 /* f(acc, v): acc op lane 0, op lane 1, ... in this order, each result rounded to the storage type. */
 const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes);

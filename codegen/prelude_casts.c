@@ -479,8 +479,9 @@ const char *c_vload_runs(const struct emit_options *o, enum dtype s, int lanes, 
                 &h);
     return name;
 }
-const char *c_look_up(const struct emit_options *o, enum dtype s, int lanes) {
-    const char *name = prelude_name(o, "look_up", s, lanes), *row = prelude_spelled(o, X_TOIDX, s, lanes);
+const char *c_look_up(const struct emit_options *o, enum dtype s, int lanes, bool whole_bytes) {
+    const char *row = !dtype_is_byte(s) || whole_bytes ? prelude_spelled(o, X_TOIDX, s, lanes) : NULL;
+    const char *name = prelude_name(o, row && whole_bytes ? "look_up_byte" : "look_up", s, lanes);
     struct ctx *c = o->uses->c;
     struct holes h;
     struct text cells = {0};

@@ -49,8 +49,8 @@ struct instr_row {
 /* How a vector operation is spelled for which C has no operator. In the text: %a %b %c the operands, $T the vector type
  * and what else codegen/prelude.c fills in. X_LOAD and X_ROUND with a storage type: a load from %a with conversion, a
  * store of %a to %b with rounding; of one lane, halves only: the value of the code %a, the code of the value %a.
- * X_TOIDX: the cells of the table %a at the places %b, a vector of i32. X_CAST: %a rounded to the type, in registers.
- * X_RINT with I32: the nearest integer of %a, which fits (but see `saturates`). */
+ * X_TOIDX: the cells of the table %a at the places %b, a vector of i32; of bytes, a table of 256. X_CAST: %a rounded to
+ * the type, in registers. X_RINT with I32: the nearest integer of %a, which fits (but see `saturates`). */
 struct spell_row {
     enum xop op;
     enum dtype type;

@@ -3,7 +3,7 @@
  * bits. A byte is a load of one, what is rounded to one, or an i32 that is proved to lie between as close ends; what is
  * computed of it may be spread over several maps of the group, and read constants. It goes beside other rows: the byte
  * is mostly a sum of products behind which the rest is an epilogue. Looking up takes a load for each lane, so what is
- * cheap is computed still (worth_it). */
+ * cheap is computed still (worth_it); where registers hold tables of bytes, it costs a few operations. */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
@@ -135,21 +135,27 @@ static bool worth_it(struct tables *t, const struct source *s, int64_t entries, 
     int lanes = machine_lanes(m, F32);
     struct work w = {m, 0, 0};
     x_visit(with_byte(t, s, x_arg(t->c, 0, I32)), add_work, &w);
-    double vectors = t->cells / lanes, bytes = (double)entries * (lanes > 1 || s->whole->type == F32 ? 4 : 1),
-           lookups = vectors / machine_op(m, X_TOIDX, I32)->starts + bytes * m->memory_byte;
+    bool held = m->byte_tables > 0 && entries == MOST && (x_fits(s->whole, U8) || x_fits(s->whole, I8));
+    bool wide = (lanes > 1 && !held) || s->whole->type == F32;
+    double vectors = t->cells / lanes, bytes = (double)entries * (wide ? 4 : 1),
+           starts = held ? m->byte_tables : machine_op(m, X_TOIDX, I32)->starts,
+           lookups = vectors / starts + bytes * m->memory_byte;
     *saved = w.cycles * vectors - lookups;
     return t->asked ? w.operations > 1 : 2 * lookups <= w.cycles * vectors;
 }
 
 /* ---- the table */
-/* The least type that holds all cells; vectors are looked up as they are computed with. */
+/* The least type that holds all cells; vectors are looked up as they are computed with, but for whole tables of bytes
+ * where the machine holds these in registers. */
 static enum dtype cell_type(const struct tables *t, const struct tensor *cells) {
     static const enum dtype narrow[] = {U8, I8, I16};
     static const int64_t ends[][2] = {{0, UINT8_MAX}, {INT8_MIN, INT8_MAX}, {INT16_MIN, INT16_MAX}};
     int64_t lo, hi;
-    if (cells->type != I32 || machine_lanes(t->q->m, F32) > 1) return cells->type;
+    if (cells->type != I32) return cells->type;
     tensor_range(cells, &lo, &hi);
-    for (int k = 0; k < 3; k++)
+    bool held = t->q->m->byte_tables > 0 && tensor_count(cells) == MOST;
+    int most = machine_lanes(t->q->m, F32) < 2 ? 3 : held ? 2 : 0;
+    for (int k = 0; k < most; k++)
         if (ends[k][0] <= lo && hi <= ends[k][1]) return narrow[k];
     return I32;
 }

@@ -194,7 +194,7 @@ const struct machine machine_sse2 = {CPU,
                                      .excess = true};
 #define AVX2 CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .squares = avx2_squares, .ops = fused
 #define AVX512_OF(second, how)                                                                                         \
-    CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .squares = avx512_squares, .ops = how
+    CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .byte_tables = 0.25, .squares = avx512_squares, .ops = how
 #define AVX512 AVX512_OF(1 << 20, fused)
 #define NEON                                                                                                           \
     CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .squares = neon_squares,          \

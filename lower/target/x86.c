@@ -78,6 +78,19 @@
     {X_TOIDX, F32, 8, "_mm256_i32gather_ps(%a, (__m256i)%b, 4)"}, {                                                    \
         X_TOIDX, I32, 8, "($T)_mm256_i32gather_epi32(%a, (__m256i)%b, 4)"                                              \
     }
+/* The bytes of a table of 256, which four registers hold as 64 times four: those of a byte's upper bits, and of these
+ * the one that its last two say, shifted to an end and back. */
+#define QUARTER(at) "_mm512_loadu_si512(%a + " at ")"
+#define HALF(first, second)                                                                                            \
+    "_mm512_permutex2var_epi32(" QUARTER(first) ", _mm512_srli_epi32((__m512i)%b, 2), " QUARTER(second) ")"
+#define BYTE_OF_256(type, shift)                                                                                       \
+    {                                                                                                                  \
+        X_TOIDX, type, 16,                                                                                             \
+            "($T)" shift "(_mm512_sllv_epi32(_mm512_mask_blend_epi32(_mm512_test_epi32_mask((__m512i)%b, "             \
+            "_mm512_set1_epi32(128)), " HALF("0", "64") ", " HALF(                                                     \
+                "128", "192") "), _mm512_slli_epi32("                                                                  \
+                              "_mm512_andnot_si512((__m512i)%b, _mm512_set1_epi32(3)), 3)), 24)"                       \
+    }
 /* Halves, by F16C; the rounding's immediate is that to nearest. */
 #define F16C                                                                                                           \
     {X_LOAD, F16, 1, "_cvtsh_ss(%a)"}, {X_ROUND, F16, 1, "_cvtss_sh(%a, 0)"},                                          \
@@ -134,10 +147,11 @@ static const struct spell_row avx2_rows[] = {AVX2_X4,        AVX2_X8,      F16C,
 #define AVX512_ROWS                                                                                                    \
     AVX2_X4, AVX2_X8, F16C, AVX2_CHOICES, AVX512_CHOICES, AVX2_QUOTIENTS, AVX512_QUOTIENTS, AVX2_LOOK_UP,              \
         {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},                                                 \
-        {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"}, AVX2_BYTES,                              \
-        WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"), WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),                \
-        {X_ROUND, U8, 16, AVX512_NARROW}, WIDE256(U16, "_mm512_cvtepu16"), WIDE256(I16, "_mm512_cvtepi16"),            \
-        {X_ROUND, I8, 16, AVX512_NARROW}, {X_ROUND, U16, 16, AVX512_HALVE}, {X_ROUND, I16, 16, AVX512_HALVE},          \
+        {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"}, BYTE_OF_256(U8, "_mm512_srli_epi32"),    \
+        BYTE_OF_256(I8, "_mm512_srai_epi32"), AVX2_BYTES, WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),              \
+        WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"), {X_ROUND, U8, 16, AVX512_NARROW},                              \
+        WIDE256(U16, "_mm512_cvtepu16"), WIDE256(I16, "_mm512_cvtepi16"), {X_ROUND, I8, 16, AVX512_NARROW},            \
+        {X_ROUND, U16, 16, AVX512_HALVE}, {X_ROUND, I16, 16, AVX512_HALVE},                                            \
         {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},               \
         {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"}, {X_MAX, F32, 16, "_mm512_max_ps(%a, %b)"},                          \
         {X_SQRT, F32, 16, "_mm512_sqrt_ps(%a)"}, {X_MIN, F64, 8, "_mm512_min_pd(%a, %b)"},                             \
