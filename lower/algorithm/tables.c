@@ -135,7 +135,8 @@ static bool worth_it(struct tables *t, const struct source *s, int64_t entries, 
     int lanes = machine_lanes(m, F32);
     struct work w = {m, 0, 0};
     x_visit(with_byte(t, s, x_arg(t->c, 0, I32)), add_work, &w);
-    bool held = m->byte_tables > 0 && entries == MOST && (x_fits(s->whole, U8) || x_fits(s->whole, I8));
+    bool bytes_to_bytes = entries == MOST && s->whole->type == I32 && (x_fits(s->whole, U8) || x_fits(s->whole, I8)),
+         held = m->byte_tables > 0 && bytes_to_bytes;
     bool wide = (lanes > 1 && !held) || s->whole->type == F32;
     double vectors = t->cells / lanes, bytes = (double)entries * (wide ? 4 : 1),
            starts = held ? m->byte_tables : machine_op(m, X_TOIDX, I32)->starts,
