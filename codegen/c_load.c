@@ -152,11 +152,11 @@ struct piece c_print_load(struct fe *f, expr e) {
         (looked_up(f, e, &none) || in_runs(f, e, &none) || by_turns(f, e, &none) || over_blocks(f, e, &none)))
         return none;
     struct place pl = c_place(f, b, e->arg);
-    if (vec && (!pl.linear || (pl.k != 1 && pl.k != 2))) return c_lane_by_lane(f, e);
+    if (vec && (!pl.linear || pl.k < 1 || pl.k > LANES_APART)) return c_lane_by_lane(f, e);
     bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
-    const char *load = !vec        ? NULL
-                       : pl.k == 2 ? c_vload2(f->o, b->type, f->width)
-                                   : c_vload(f->o, b->type, f->width, anew);
+    const char *load = !vec       ? NULL
+                       : pl.k > 1 ? c_vload_apart(f->o, b->type, f->width, (int)pl.k)
+                                  : c_vload(f->o, b->type, f->width, anew);
     struct piece v =
         load ? piece_of(format(f->c, "%s(%s)", load, c_address(f, &pl)), P_ATOM) : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;

@@ -59,7 +59,8 @@ unsigned c_float_code(enum dtype storage, double v);
 /* Vector load and store of a storage type, at any alignment. anew: in every iteration, though it gives the same in all.
  */
 const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes, bool anew);
-const char *c_vload2(const struct emit_options *o, enum dtype storage, int lanes); /* every other cell */
+/* Every other cell, or every third one. */
+const char *c_vload_apart(const struct emit_options *o, enum dtype storage, int lanes, int apart);
 /* Cells of two places, that far apart, by turns; NULL: there is none of this type. */
 const char *c_vload_turns(const struct emit_options *o, enum dtype storage, int lanes);
 /* So many cells of a block from p on, then those of the next one; NULL: there is none of this type. */

@@ -373,42 +373,52 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     }
     return name;
 }
-const char *c_vload2(const struct emit_options *o, enum dtype s, int lanes) {
-    const char *name = prelude_name(o, "ld2", s, lanes), *load = c_vload(o, s, lanes, false);
-    if (!prelude_first(o->uses, name)) return name;
-    struct holes h;
-    struct text cells = {0};
-    prelude_holes(o, &h, name, dtype_value(s), lanes);
-    h.elem = dtype_c(s);
-    for (int k = 0; k < lanes; k++)
-        if (2 * k < lanes) text_printf(&cells, "%sa[%d]", k ? ", " : "", 2 * k);
-        else text_printf(&cells, ", b[%d]", 2 * k - (lanes - 1));
-    prelude_add(o,
-                format(o->uses->c,
-                       "/* p[0], p[2] ..; nothing behind the last one is read */\n"
-                       "static inline $T $N(const $E *p) {\n    const $T a = %s(p), b = %s(p + %d);\n"
-                       "    return ($T){%s};\n}\n",
-                       load, load, lanes - 1, cells.s),
-                &h);
-    text_free(&cells);
-    return name;
-}
 enum { SHUFFLED_MOST = 64 };
-/* Statements that return the cells at these places of the vectors a and then b, which have n each. */
-static const char *shuffled(struct ctx *c, const char *b, int n, const int *places, int lanes) {
+/* Statements that give what follows `head` the cells at these places of the vectors a and then b, which have n each. */
+static const char *shuffled(struct ctx *c, const char *head, const char *a, const char *b, int n, const int *places,
+                            int lanes) {
     struct text cells = {0}, list = {0};
     for (int k = 0; k < lanes; k++) {
         bool first = places[k] < n;
-        text_printf(&cells, "%s%s[%d]", k ? ", " : "", first ? "a" : b, first ? places[k] : places[k] - n);
+        text_printf(&cells, "%s%s[%d]", k ? ", " : "", first ? a : b, first ? places[k] : places[k] - n);
         text_printf(&list, ", %d", places[k]);
     }
-    const char *s =
-        format(c,
-               "#if defined __clang__ || __GNUC__ >= 12\n    return __builtin_shufflevector(a, %s%s);\n#else\n"
-               "    return ($T){%s};\n#endif\n",
-               b, list.s, cells.s);
+    const char *s = format(c,
+                           "#if defined __clang__ || __GNUC__ >= 12\n    %s__builtin_shufflevector(%s, %s%s);\n#else\n"
+                           "    %s($T){%s};\n#endif\n",
+                           head, a, b, list.s, head, cells.s);
     text_free(&cells), text_free(&list);
     return s;
+}
+/* Of as many vectors of neighbours, v0, v1 .., the last begins early: nothing behind its last cell is read. One after
+ * the other gives the lanes whose cells it has; others have whatever it holds. */
+const char *c_vload_apart(const struct emit_options *o, enum dtype s, int lanes, int apart) {
+    struct ctx *c = o->uses->c;
+    const char *name = prelude_name(o, format(c, "ld%d", apart), s, lanes), *load = c_vload(o, s, lanes, false);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct text t = {0};
+    int places[SHUFFLED_MOST], last = (apart - 1) * (lanes - 1);
+    ASSERT(lanes <= SHUFFLED_MOST);
+    prelude_holes(o, &h, name, dtype_value(s), lanes);
+    h.elem = dtype_c(s);
+    text_printf(&t, "/* p[0], p[%d] ..; nothing behind the last one is read */\n", apart);
+    text_printf(&t, "static inline $T $N(const $E *p) {\n    const $T v0 = %s(p)", load);
+    for (int v = 1; v < apart; v++) text_printf(&t, ", v%d = %s(p + %d)", v, load, v < apart - 1 ? v * lanes : last);
+    text_add(&t, ";\n");
+    for (int v = 1; v < apart; v++) {
+        bool ends = v == apart - 1;
+        for (int k = 0; k < lanes; k++) {
+            int cell = apart * k, in = cell - (ends ? last : v * lanes);
+            if (cell >= v * lanes) places[k] = lanes + (in < lanes ? in : 0);
+            else places[k] = v == 1 ? cell : k;
+        }
+        text_add(&t, shuffled(c, ends ? "return " : format(c, "const $T of%d = ", v),
+                              v == 1 ? "v0" : format(c, "of%d", v - 1), format(c, "v%d", v), lanes, places, lanes));
+    }
+    text_add(&t, "}\n");
+    prelude_add(o, text_take(&t, &c->arena), &h);
+    return name;
 }
 const char *c_vload_turns(const struct emit_options *o, enum dtype s, int lanes) {
     enum { LEAST = 4 };
@@ -427,7 +437,7 @@ const char *c_vload_turns(const struct emit_options *o, enum dtype s, int lanes)
                "/* p[0], p[apart], p[1], p[apart + 1] .. */\n"
                "static inline $T $N(const $E *p, ptrdiff_t apart) {\n    const %s a = %s(p), b = %s(p + apart);\n%s}\n",
                c_vector_type(o, dtype_value(s), lanes / 2), load, load,
-               shuffled(o->uses->c, "b", lanes / 2, places, lanes)),
+               shuffled(o->uses->c, "return ", "a", "b", lanes / 2, places, lanes)),
         &h);
     return name;
 }
@@ -475,7 +485,7 @@ const char *c_vload_runs(const struct emit_options *o, enum dtype s, int lanes, 
                        "static inline $T $N(const $E *p) {\n    const %s a = %s(p);\n%s}\n",
                        (long long)r.at, (long long)(r.at + r.step), (long long)r.run,
                        c_vector_type(o, dtype_value(s), (int)r.cells), load,
-                       shuffled(c, "a", (int)r.cells, places, lanes)),
+                       shuffled(c, "return ", "a", "a", (int)r.cells, places, lanes)),
                 &h);
     return name;
 }

@@ -259,6 +259,7 @@ bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart);
 bool x_over_blocks(struct ctx *c, expr e, const struct var *v, expr *at, expr *apart);
 /* Does e stay for *run neighbours along v, and then go on by *step, 1..*run cells: at v by v / *run * *step? */
 bool x_in_runs(struct ctx *c, expr e, const struct var *v, int64_t *run, int64_t *step);
+enum { LANES_APART = 3 }; /* cells from one lane's to the next one's, at most, of what vectors load */
 /* Cells that are no line along v, but that vectors load all the same: any of these four. */
 bool x_lanes_found(struct ctx *c, expr e, const struct var *v);
 /* x for q = x//n and r = x%n, or the same of a quotient of x: what loops that were made one are divided into. Where n

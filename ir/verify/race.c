@@ -176,7 +176,7 @@ static void check_stride(struct region *r, const struct access *a) {
     expr off = buf_offset(c, a->buf, a->idx), rest;
     int64_t coef;
     if (!a->store && x_lanes_found(c, off, r->var)) return;
-    if (!x_linear_in(c, off, r->var, &coef, &rest) || coef < 0 || coef > (a->store ? 1 : 2))
+    if (!x_linear_in(c, off, r->var, &coef, &rest) || coef < 0 || coef > (a->store ? 1 : LANES_APART))
         refuse(r->v, "lanes of a vector loop need cells side by side; %s moves otherwise", access_text(r, a));
 }
 static bool vector_body(void *env, struct stmt *s) {

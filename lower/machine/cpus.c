@@ -190,15 +190,18 @@ const struct machine machine_sse2 = {CPU,
                                      .name = "sse2",
                                      .ops = separate,
                                      .micros = sse2_dots,
+                                     .apart = 2,
                                      .squares = sse2_squares,
                                      .excess = true};
-#define AVX2 CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .squares = avx2_squares, .ops = fused
+#define AVX2                                                                                                           \
+    CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .apart = 3, .squares = avx2_squares, .ops = fused
 #define AVX512_OF(second, how)                                                                                         \
-    CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .byte_tables = 0.25, .squares = avx512_squares, .ops = how
+    CPU, THREADS, X86_CACHES(second, 64.0), VECTOR(32, 512), .apart = 3, .byte_tables = 0.25,                          \
+                                                             .squares = avx512_squares, .ops = how
 #define AVX512 AVX512_OF(1 << 20, fused)
 #define NEON                                                                                                           \
-    CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .squares = neon_squares,          \
-                                                                .ops = neon
+    CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .apart = 2,                       \
+                                                                .squares = neon_squares, .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
@@ -213,6 +216,7 @@ const struct machine machine_cortex_a55 = {CPU,
                                            CACHES(32 << 10, 128 << 10),
                                            VECTOR(32, 128),
                                            .loads_ahead = true,
+                                           .apart = 2,
                                            .squares = neon_squares,
                                            .name = "cortex-a55",
                                            .ops = a55,

@@ -65,6 +65,7 @@ struct machine {
     int stack_cells;         /* scratch of a row that lies on the stack, at most */
     int row_cells;           /* of a row whose stages are one kernel, at most */
     double fork;             /* cycles until several threads have begun a loop and ended it; 0: loops stay with one */
+    int apart;               /* cells from one lane's to the next one's, at most, which shuffles make faster */
     double byte_tables;      /* vectors looked up in a cycle in 256 bytes, which registers hold; 0: they do not */
     double division;         /* cycles of a division of an index, which loops that became one need */
     bool excess;             /* no instruction rounds to 16-bit floats: between kernels they keep f32's precision */

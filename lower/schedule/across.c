@@ -6,16 +6,15 @@
 
 struct across {
     struct plan *u;
-    const struct stmt *s;
-    int last;        /* axis of the result */
-    int axis;        /* that neighbours in memory lie along; -1: none */
-    int dim;         /* of the operand that is this axis */
-    expr load;       /* that says so */
-    int64_t divisor; /* or so many cells of the result's last axis are one step along it; 0: no such number */
+    const struct stmt *looked_at;
+    int last;             /* axis of the result */
+    int axis;             /* that neighbours in memory lie along; -1: none */
+    int dim;              /* of the operand that is this axis */
+    expr load;            /* that says so */
+    const struct stmt *s; /* whose load that is */
+    int64_t divisor;      /* or so many cells of the result's last axis are one step along it; 0: no such number */
 };
-static bool is_axis(const struct across *a, expr e, int k) {
-    return e->op == X_VAR && e->u.var == a->s->u.stage.axes[k];
-}
+static bool is_axis(const struct stmt *s, expr e, int k) { return e->op == X_VAR && e->u.var == s->u.stage.axes[k]; }
 /* Of last//n in a sum: n. */
 static int64_t divisor_in(struct ctx *c, expr e, const struct var *last) {
     int64_t konst, n;
@@ -32,18 +31,19 @@ static bool find_across(void *env, expr e) {
     const struct param_layout *l = n ? layout_of(a->u->p, a->u->l, e->u.buf) : NULL;
     int d = l && l->block ? 1 : n - 1;
     bool moves = false; /* along the result's last axis */
-    for (int k = 0; k < n; k++) moves |= x_uses_var(a->u->c, e->arg[k], a->s->u.stage.axes[a->last]);
+    const struct stmt *s = a->looked_at;
+    for (int k = 0; k < n; k++) moves |= x_uses_var(a->u->c, e->arg[k], s->u.stage.axes[a->last]);
     for (int k = 0; k < a->last && moves && d < n; k++)
-        if (is_axis(a, e->arg[d], k)) a->axis = k, a->dim = d, a->load = e;
-    if (moves && d < n && !a->divisor) a->divisor = divisor_in(a->u->c, e->arg[d], a->s->u.stage.axes[a->last]);
+        if (is_axis(s, e->arg[d], k)) a->axis = k, a->dim = d, a->load = e, a->s = s;
+    if (moves && d < n && !a->divisor) a->divisor = divisor_in(a->u->c, e->arg[d], s->u.stage.axes[a->last]);
     return true;
 }
 static struct across across_of(struct plan *u) {
     const struct problem *k = u->k;
     struct across a = {.u = u, .last = k->out->u.stage.naxes - 1, .axis = -1};
     for (int i = 0; i < k->stages.n; i++) {
-        a.s = k->stages.v[i];
-        if (same_axes(a.s, k->out)) x_visit(a.s->u.stage.value, find_across, &a);
+        a.looked_at = k->stages.v[i];
+        if (same_axes(a.looked_at, k->out)) x_visit(a.looked_at->u.stage.value, find_across, &a);
     }
     return a;
 }
@@ -59,8 +59,8 @@ static bool runs_on(const struct across *a, int k) {
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     if (k <= a->axis || (l && (l->halo || l->panels.lanes))) return false;
     for (int d = 0; d + 1 < a->load->n; d++)
-        if (is_axis(a, a->load->arg[d], k))
-            return d != a->dim && d + 1 != a->dim && is_axis(a, a->load->arg[d + 1], k + 1) &&
+        if (is_axis(a->s, a->load->arg[d], k))
+            return d != a->dim && d + 1 != a->dim && is_axis(a->s, a->load->arg[d + 1], k + 1) &&
                    a->load->u.buf->logical[d + 1] == a->s->u.stage.axes[k + 1]->extent;
     return false;
 }
@@ -129,6 +129,17 @@ static bool takes_strips(const struct across *a) {
     return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
            sat_mul(n, operand) <= u->m->l2.bytes;
 }
+/* Along the result's last axis the operand's cells lie so little apart that vectors load them. */
+static bool in_lanes(const struct across *a) {
+    if (a->axis < 0) return false;
+    int cell = dtype_bytes(a->load->u.buf->type);
+    int64_t bytes = bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]);
+    return bytes > cell && bytes <= a->u->m->apart * cell;
+}
+bool is_across_in_lanes(struct plan *u) {
+    struct across a = across_of(u);
+    return in_lanes(&a);
+}
 /* So that a line of the operand serves as long as it is there. */
 static const char *few_at_a_time(struct plan *u) {
     int tile = lanes_of(u);
@@ -158,6 +169,7 @@ static const char *few_at_a_time(struct plan *u) {
     }
     step_split(&u->s, along, tile, role.cells, role.few, split_tail(n, tile));
     step_reorder(&u->s, LOOPS(role.cells, across, role.few));
+    if (in_lanes(&a)) step_kind(&u->s, LK_VECTOR, LOOPS(role.few));
     return NULL;
 }
 const char *plan_across(struct plan *u, bool squares) { return squares ? transpose_squares(u) : few_at_a_time(u); }

@@ -64,6 +64,7 @@ struct reading {
     struct ctx *c;
     const struct subst *next; /* one step further; NULL: along lane */
     const struct var *lane;
+    int apart; /* of the machine */
     bool bad;
 };
 static void check_place(struct reading *q, const struct buf *b, const expr *idx, int64_t least, int64_t most) {
@@ -76,7 +77,7 @@ static bool check_load(void *env, expr e) {
     struct reading *q = env;
     if (e->op != X_LOAD) return true;
     q->bad |= e->has_fill;
-    if (!q->bad) check_place(q, e->u.buf, e->arg, 0, 2);
+    if (!q->bad) check_place(q, e->u.buf, e->arg, 0, q->apart);
     return false; /* an index that is read is of no interest, but that it does not depend on the axes */
 }
 static bool fits(struct reading *q, const struct stmt *s) {
@@ -85,7 +86,7 @@ static bool fits(struct reading *q, const struct stmt *s) {
     return !q->bad;
 }
 static bool runs_along(const struct nest *q, const struct var *v) {
-    return fits(&(struct reading){.c = q->u->c, .lane = v}, q->store);
+    return fits(&(struct reading){.c = q->u->c, .lane = v, .apart = q->u->m->apart}, q->store);
 }
 /* A step along the outer loop is all of the inner one. */
 static bool continues(const struct nest *q, const struct var *outer, const struct var *inner) {
@@ -103,7 +104,7 @@ static bool block_fits(const struct nest *q, const struct var *v) {
     expr split = x_add(c, x_muli(c, x_var(c, block), lanes_of(q->u)), x_var(c, lane)), idx[40];
     for (int k = 0; k < s.u.store.n; k++) idx[k] = x_subst1(c, s.u.store.idx[k], v, split);
     s.u.store.idx = idx, s.u.store.value = x_subst1(c, s.u.store.value, v, split);
-    return fits(&(struct reading){.c = c, .lane = lane}, &s);
+    return fits(&(struct reading){.c = c, .lane = lane, .apart = q->u->m->apart}, &s);
 }
 
 /* ---- the way of one nest */
@@ -307,7 +308,7 @@ struct inner {
 /* Of stores, and tests of which the step makes selects. */
 static bool are_neighbours(struct inner *q, const struct block *b, const struct var *v) {
     for (const struct stmt *s = b->first; s; s = s->next) {
-        struct reading r = {.c = q->u->c, .lane = v};
+        struct reading r = {.c = q->u->c, .lane = v, .apart = q->u->m->apart};
         if (s->kind == S_STORE && fits(&r, s)) continue;
         if (s->kind != S_IF || !test_as_select(r.c, s)) return false;
         x_visit(s->u.cond.cond, check_load, &r);

@@ -159,8 +159,31 @@ static bool check_lanes(void *env, expr e) {
     q->bad |= e->op == X_GUARD || (e->op == X_LOAD && ((l && l->spec) || e->has_fill));
     if (e->op == X_LOAD && !q->bad && !x_looked_up(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v))
         q->bad = !x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest) || stride < 0 ||
-                 stride > 2;
+                 stride > q->u->m->apart;
     return true;
+}
+/* The innermost axis of more than one cell, or of any. */
+static const struct var *lanes_axis(const struct stmt *s) {
+    const struct var *v = NULL;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (!v || !x_is(s->u.stage.axes[k]->extent, 1)) v = s->u.stage.axes[k];
+    return v;
+}
+/* Vectors could load it, but on this machine that is no faster than one by one. */
+static bool check_apart(void *env, expr e) {
+    struct lanes *q = env;
+    expr rest;
+    int64_t stride;
+    if (e->op == X_LOAD && !e->has_fill &&
+        x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest))
+        q->bad |= stride > q->u->m->apart && stride <= LANES_APART;
+    return true;
+}
+static bool is_too_far_apart(struct plan *u) {
+    struct lanes q = {.u = u};
+    for (int i = 0; i < u->k->stages.n; i++)
+        if ((q.v = lanes_axis(u->k->stages.v[i]))) x_visit(u->k->stages.v[i]->u.stage.value, check_apart, &q);
+    return q.bad;
 }
 /* The cells of a nest's stage, with what is inlined into it. */
 static struct lanes find_lanes(struct plan *u, const struct stmt *of) {
@@ -169,9 +192,7 @@ static struct lanes find_lanes(struct plan *u, const struct stmt *of) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];
         if (s != of && (has_nest(u, s) || !same_axes(s, of))) continue;
-        q.v = NULL;
-        for (int k = 0; k < s->u.stage.naxes; k++)
-            if (!q.v || !x_is(s->u.stage.axes[k]->extent, 1)) q.v = s->u.stage.axes[k];
+        q.v = lanes_axis(s);
         x_visit(s->u.stage.value, check_lanes, &q);
     }
     return q;
@@ -227,6 +248,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     const char *why = find_cells(u, &q);
     if (why && lanes_of(u) > 1 && may_stand_apart(k)) return add_cells(u, out, CELLS_APART, 0), NULL;
     if (why) return why;
+    if (lanes_of(u) > 1 && !q.keep && k->nresults == 1 && is_across_in_lanes(u)) add_cells(u, out, CELLS_ACROSS, 1);
     while (!q.keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
@@ -248,6 +270,8 @@ static const char *pointwise_steps(struct plan *u, const struct point *p) {
     find_cells(u, &q);
     if (p->u.cells.way == CELLS_SQUARES || p->u.cells.way == CELLS_ACROSS)
         return plan_across(u, p->u.cells.way == CELLS_SQUARES);
+    bool vectors = p->u.cells.n > 1 && (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_EARLY);
+    if (vectors && is_too_far_apart(u)) return "cells lie too far apart for vectors of this machine";
     q.merged = p->u.cells.merged;
     write_cells(&q, p);
     return NULL;

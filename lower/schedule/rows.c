@@ -157,14 +157,14 @@ static const struct var *moves_by(const struct fast *f, expr index, int64_t cell
     return NULL;
 }
 /* The variable that an index moves with cell by cell: the axis that a window slides along, or what is summed behind
- * something else (a group's first channel). Whether lanes may begin there, the steps will see. Every other cell is two
- * vectors and a shuffle: lanes over rows read those, too. */
+ * something else (a group's first channel). Whether lanes may begin there, the steps will see. Every other or third
+ * cell is two vectors and a shuffle: lanes over rows read those, too. */
 static const struct var *moving_var(const struct fast *f, expr index) {
     const struct stmt *s = f->s;
     if (index->op == X_VAR) return index->u.var;
     for (int k = 0; k < s->u.stage.naxes; k++) /* a place of each lane's own, from cells side by side */
         if (x_looked_up(f->q->u->c, index, s->u.stage.axes[k])) return s->u.stage.axes[k];
-    for (int cells = 1; cells <= (f->q->mode == LANES_OUTER ? 2 : 1); cells++) {
+    for (int cells = 1; cells <= (f->q->mode == LANES_OUTER ? LANES_APART : 1); cells++) {
         const struct var *axis = moves_by(f, index, cells, s->u.stage.axes, s->u.stage.naxes);
         if (axis) return axis;
     }

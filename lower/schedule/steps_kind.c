@@ -31,7 +31,7 @@ bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
         if (a.v[k].store && st == 0 && a.v[k].op == RED_NONE && !x_is(v->extent, 1))
             return step_refuse(s, "vectorise a loop of the stored buffer", "the lanes of `%s` store one cell of `%s`",
                                v->name, a.v[k].buf->name);
-        if (st != 0 && st != 1 && (st != 2 || a.v[k].store) && !x_is(v->extent, 1))
+        if ((st < 0 || st > (a.v[k].store ? 1 : LANES_APART)) && !x_is(v->extent, 1))
             return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last",
                                "the accesses of `%s` along `%s` are %lld cells apart", a.v[k].buf->name, v->name,
                                (long long)st);

@@ -139,6 +139,6 @@ bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x);
 STEP_FUNCTIONS(X)
 #undef X
 bool tensorize_with(struct step_run *s, const struct instr_row *row);
-/* Lanes of a vector loop access cells side by side, or one cell; or load every other one. */
+/* Lanes of a vector loop access cells side by side, or one cell; or load every other or every third one. */
 bool vector_strides_ok(struct step_run *s, struct stmt *loop);
 #endif

@@ -192,7 +192,7 @@ static const struct {
     {"proc p(y: f32[N] out) [N]\n  for i<N vector\n    y[i] = 0.0\n", "vector needs a constant extent"},
     /* V5 */
     {"proc p(y: f32[8,4] out)\n  for v<8 vector\n    y[v,0] = 0.0\n", "cells side by side; y[v,0]"},
-    {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*3]\n", "cells side by side; x[v*3]"},
+    {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*4]\n", "cells side by side; x[v*4]"},
     {"proc p(x: f32[8] in, y: f32[64] out)\n  for v<8 vector\n    y[v*2] = x[v]\n", "cells side by side; y[v*2]"},
     {"proc p(y: f32[8,8] out)\n  for v<8 vector\n    for i<8\n      y[i,v] = 0.0\n", "a vector loop holds stores only"},
     {"proc p(y: f32[8] out)\n  for v<8 vector\n    if v < 4\n      y[v] = 0.0\n", "depends on the lane"},
