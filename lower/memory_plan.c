@@ -260,7 +260,7 @@ static bool sizes_at(struct search *q, int64_t sample) {
     p->sample = sample;
     q->size = NEWN(&p->tmp, int64_t, q->n + 1);
     for (int k = 0; k < q->n; k++) {
-        if (!x_eval_int(p->plan->slots.v[q->slot[k]].bytes, reference_leaf, p, &q->size[k]) ||
+        if (!x_eval_size(p->plan->slots.v[q->slot[k]].bytes, reference_leaf, p, &q->size[k]) ||
             q->size[k] > INT64_MAX / 4 / (q->n + 1))
             return false;
         if (q->size[k] < 0) q->size[k] = 0; /* dims that the model does not take, as the run finds */

@@ -615,46 +615,55 @@ bool x_lanes_found(struct ctx *c, expr e, const struct var *v) {
     return x_looked_up(c, e, v) || x_by_turns(c, e, v, &step) || x_in_runs(c, e, v, &run, &step) ||
            x_over_blocks(c, e, v, &at, &apart);
 }
-static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
+struct evaluation {
+    bool (*get)(void *env, expr leaf, int64_t *v);
+    void *env;
+    bool as_run; /* what is divided by nothing is 0, as in the printed C (nn_div64) */
+};
+static bool eval(expr e, const struct evaluation *ev, int64_t *out) {
     int64_t a, b;
     switch (e->op) {
     case X_CONST: return *out = e->u.i, true;
     case X_VAR:
-    case X_SYM: return get(env, e, out);
+    case X_SYM: return ev->get(ev->env, e, out);
     case X_LIN:
         *out = e->u.i;
         for (int k = 0; k < e->n; k++)
-            if (!eval(e->arg[k], get, env, &a) || !mul_ok(a, e->coef[k], &a) || !add_ok(*out, a, out)) return false;
+            if (!eval(e->arg[k], ev, &a) || !mul_ok(a, e->coef[k], &a) || !add_ok(*out, a, out)) return false;
         return true;
-    case X_PROD: return eval(e->arg[0], get, env, &a) && eval(e->arg[1], get, env, &b) && mul_ok(a, b, out);
+    case X_PROD: return eval(e->arg[0], ev, &a) && eval(e->arg[1], ev, &b) && mul_ok(a, b, out);
     case X_DIV:
     case X_MOD:
-        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b) || b <= 0) return false;
+        if (!eval(e->arg[0], ev, &a) || !eval(e->arg[1], ev, &b)) return false;
+        if (b <= 0) return *out = 0, ev->as_run;
         return *out = e->op == X_DIV ? floordiv64(a, b) : floormod64(a, b), true;
     case X_MIN:
     case X_MAX:
-        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
+        if (!eval(e->arg[0], ev, &a) || !eval(e->arg[1], ev, &b)) return false;
         return *out = e->op == X_MIN ? min64(a, b) : max64(a, b), true;
     case X_GUARD:
-        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
+        if (!eval(e->arg[0], ev, &a) || !eval(e->arg[1], ev, &b)) return false;
         return *out = a, a >= 0 && a < b;
     case X_SELECT: {
         expr q = e->arg[0];
         bool r;
-        if (q->n != 2 || q->arg[0]->type != IDX || !eval(q->arg[0], get, env, &a) || !eval(q->arg[1], get, env, &b))
-            return get(env, e, out);
+        if (q->n != 2 || q->arg[0]->type != IDX || !eval(q->arg[0], ev, &a) || !eval(q->arg[1], ev, &b))
+            return ev->get(ev->env, e, out);
         switch (q->op) {
         case X_LT: r = a < b; break;
         case X_LE: r = a <= b; break;
         case X_EQ: r = a == b; break;
         case X_NE: r = a != b; break;
-        default: return get(env, e, out);
+        default: return ev->get(ev->env, e, out);
         }
-        return eval(e->arg[r ? 1 : 2], get, env, out);
+        return eval(e->arg[r ? 1 : 2], ev, out);
     }
-    default: return get(env, e, out);
+    default: return ev->get(ev->env, e, out);
     }
 }
 bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out) {
-    return eval(e, get, env, out);
+    return eval(e, &(struct evaluation){get, env, .as_run = false}, out);
+}
+bool x_eval_size(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out) {
+    return eval(e, &(struct evaluation){get, env, .as_run = true}, out);
 }

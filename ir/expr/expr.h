@@ -294,6 +294,9 @@ int x_count(expr e, int most); /* its distinct nodes; `most` when they are more 
 
 /* ---- evaluation of closed index expressions: values for variables and symbols through `get` */
 bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out);
+/* The same for the size of a buffer at dims that the model may not take: as the run does, before its checks, it gives
+ * 0 for a quotient by 0. */
+bool x_eval_size(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out);
 
 /* Text of an expression as in the loop IR text form; names[] by `name_of` (NULL: var name + "_" + id). */
 void x_print(struct text *t, expr e, const char *(*name_of)(void *env, expr leaf), void *env);

@@ -45,18 +45,25 @@ Test(plan, holds_for_all_sizes) {
     cr_assert(p && plan_verify(m, p), "%s", complaints(c));
     cr_expect(!p->is_static && slot(p, "c")->offset == -1);
 }
-/* Dims that the model does not take give negative sizes: the plan is made at dims that nobody said anything about. */
+/* Dims that the model does not take give negative sizes, and quotients by 0: the plan is made at dims that nobody said
+ * anything about. */
 Test(plan, is_made_at_dims_that_the_model_refuses) {
-    static const char text[] = "proc copy(x: f32[N-40] in, y: f32[N-40] out) [N in 40..100]\n"
-                               "  for i<N-40\n    y[i] = x[i]\n"
-                               "entry proc e(x: f32[N-40] in, y: f32[N-40] out) [N in 40..100]\n"
-                               "  alloc t: f32[N-40] arena\n"
-                               "  call copy(in x, out t; N)\n"
-                               "  call copy(in t, out y; N)\n";
-    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
-    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
-    struct memory_plan *p = memory_plan(m, NULL, NULL);
-    cr_assert(p && plan_verify(m, p), "%s", complaints(c));
+    static const char *const sizes[] = {"N-40", "240//(N-1)", "240//(N-2)"}, *const ranges[] = {"40..100", "1..100",
+                                                                                                "0..100"};
+    for (int k = 0; k < 3; k++) {
+        const char *n = sizes[k], *text = arena_printf(&c->arena,
+                                                       "proc copy(x: f32[M] in, y: f32[M] out) [M in 0..240]\n"
+                                                       "  for i<M\n    y[i] = x[i]\n"
+                                                       "entry proc e(x: f32[%s] in, y: f32[%s] out) [N in %s]\n"
+                                                       "  alloc t: f32[%s] arena\n"
+                                                       "  call copy(in x, out t; %s)\n"
+                                                       "  call copy(in t, out y; %s)\n",
+                                                       n, n, ranges[k], n, n, n);
+        struct module *m = loop_parse(c, text, strlen(text), "t.lir");
+        cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+        struct memory_plan *p = memory_plan(m, NULL, NULL);
+        cr_assert(p && plan_verify(m, p), "%s: %s", n, complaints(c));
+    }
 }
 /* A check before a view says that it fits: no run gets there with other sizes. */
 Test(plan, holds_for_views_behind_checks) {
