@@ -78,18 +78,23 @@ static bool split_alone(struct compilation *u, struct lower_options *lo) {
 }
 /* The files of --choices, as if they were one. */
 static bool read_choices(struct compilation *u, struct lower_options *lo) {
-    struct text all = {0};
-    bool ok = true;
+    struct ctx *c = u->c;
+    struct records *all = NEW(&c->arena, struct records);
     for (int k = 0; k < u->o->nchoices; k++) {
+        const char *path = u->o->choices[k];
         struct mapped_file f;
-        if (!(ok = file_map(&u->c->diags, u->o->choices[k], &f))) break;
-        text_printf(&all, "%.*s\n", f.size < INT32_MAX ? (int)f.size : INT32_MAX, (const char *)f.bytes);
+        if (!file_map(&c->diags, path, &f)) return false;
+        const char *text =
+            arena_printf(&c->arena, "%.*s", f.size < INT32_MAX ? (int)f.size : INT32_MAX, (const char *)f.bytes);
         file_unmap(&f);
+        if (records_add(c, all, text)) continue;
+        diag_at(&c->diags, DIAG_ERROR, E_FILE, path, NULL, "this is not what `--dump-after=choices` prints");
+        diag_help(&c->diags, "`gcc2nn tune` writes such a file, too");
+        return false;
     }
-    if (u->o->more_choices) text_add(&all, u->o->more_choices);
-    if (ok && all.s) lo->records = records_read(u->c, all.s);
-    text_free(&all);
-    return ok;
+    if (u->o->more_choices) records_add(c, all, u->o->more_choices);
+    if (all->list.n) lo->records = all;
+    return true;
 }
 bool read_lower_options(struct compilation *u, struct lower_options *lo) {
     *lo = (struct lower_options){.target = u->o->target,

@@ -44,15 +44,20 @@ static void read_line(struct reading *q, const char *line, size_t n) {
     }
     if (!taken && !time) q->last = line, q->nlast = n;
 }
-struct records *records_read(struct ctx *c, const char *text) {
+bool records_add(struct ctx *c, struct records *to, const char *text) {
     const char *copy = arena_printf(&c->arena, "%s", text);
-    struct reading q = {.c = c, .out = NEW(&c->arena, struct records)};
+    struct reading q = {.c = c, .out = to};
     for (const char *at = copy; *at;) {
         size_t line = strcspn(at, "\n");
         read_line(&q, at, line);
         at += line + (at[line] == '\n');
     }
-    return q.out;
+    return q.machine != NULL;
+}
+struct records *records_read(struct ctx *c, const char *text) {
+    struct records *r = NEW(&c->arena, struct records);
+    records_add(c, r, text);
+    return r;
 }
 /* Behind the problem's text a strategy is named: it is not the beginning of a longer problem. */
 static bool names_strategy(const char *line, const struct strategy *const *by) {

@@ -22,6 +22,8 @@ bool record_is_of(const struct record *r, const struct machine *m, const char *p
 const char *record_point(struct arena *a, const char *line, size_t n);
 /* The records of a text, in c's arena; of several for one problem the last one counts. A text without any has none. */
 struct records *records_read(struct ctx *c, const char *text);
+/* Those of one more text, which count before what is there. false: it names no machine, so it is none of records. */
+bool records_add(struct ctx *c, struct records *to, const char *text);
 /* The point for the problem of that text on this machine; NULL: there is no record. by: strategies that are asked. */
 const char *recorded_point(const struct records *r, const struct machine *m, const char *problem,
                            const struct strategy *const *by);
