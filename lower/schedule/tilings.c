@@ -77,13 +77,16 @@ static void choose_beside(struct plan *u, struct tiling *g) {
 }
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
  * many, unless one is what was said to be typical). A tile of one row waits for its own multiply-adds, unless it takes
- * more vectors than others: so many panels. 0: no such tile is wanted. */
+ * more vectors than others: so many panels; where one is typical, as many as a row of known size would. 0: no such tile
+ * is wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
     int64_t wide = ((int64_t)(g->op.latency * g->op.starts) + g->nr - 1) / g->nr, lo, hi;
-    if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
-    if (g->blocked && x_reference(u->c, axis_var(g, g->row)->extent) != 1) return 0;
+    if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per) return 0;
+    bool typical = x_reference(u->c, axis_var(g, g->row)->extent) == 1;
+    if (g->blocked && !typical) return 0;
+    if (typical && wide * g->nr < u->m->panel_vectors) wide = u->m->panel_vectors / g->nr;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
-    return lo < 2 && hi > 1 ? wide : 0;
+    return wide > 1 && lo < 2 && hi > 1 ? wide : 0;
 }
 
 /* ---- the points */
