@@ -121,8 +121,26 @@ static expr joined_rest(struct ctx *c, expr q, expr m) {
     expr both = longer ? idx_mul(c, by, q->arg[1]) : NULL;
     return both && both->op != X_POISON ? idx_mod(c, m->arg[0], both) : NULL;
 }
-/* M1: k*c*(e/c) + k*(e%c) -> k*e; k*c*(e/c%d) + k*(e%c) -> k*(e%(c*d)); c is a number or a product of sizes. Applied
- * until nothing matches. */
+/* k*c*q in l, where c is a sum and the quotient q a factor of term j: P1 has made a term of each of c's. What takes the
+ * place of q*c + m, or NULL; *terms: c*q. */
+static expr rest_of_sum(struct ctx *c, const struct linear *l, int j, expr m, int64_t k, expr *terms) {
+    expr f[MAX_FACTORS], joined = NULL;
+    int n = factors(l->t[j].atom, f, MAX_FACTORS), at = 0;
+    int64_t none, want;
+    const expr *of;
+    const int64_t *co;
+    while (at < n && !(joined = joined_rest(c, f[at], m))) at++;
+    if (!joined) return NULL;
+    *terms = idx_mul(c, m->arg[1], f[at]);
+    n = x_terms(c, *terms, &none, &of, &co);
+    for (int i = 0, t = 0; i < n; i++) { /* both are in order */
+        while (t < l->n && l->t[t].atom != of[i]) t++;
+        if (t == l->n || !mul_ok(k, co[i], &want) || l->t[t].coef != want) return NULL;
+    }
+    return n > 1 ? joined : NULL;
+}
+/* M1: k*c*(e/c) + k*(e%c) -> k*e; k*c*(e/c%d) + k*(e%c) -> k*(e%(c*d)); c is a number, a product of sizes or a sum of
+ * such. Applied until nothing matches. */
 static void lin_rejoin(struct ctx *c, struct linear *l) {
     for (int i = 0; i < l->n; i++) {
         expr m = l->t[i].atom;
@@ -130,10 +148,12 @@ static void lin_rejoin(struct ctx *c, struct linear *l) {
         if (m->op != X_MOD) continue;
         for (int j = 0; j < l->n; j++) {
             const struct term d = l->t[j];
-            expr q = cofactor(c, &d, m->arg[1], k), joined = q ? joined_rest(c, q, m) : NULL;
+            expr q = cofactor(c, &d, m->arg[1], k), joined = q ? joined_rest(c, q, m) : NULL, sum = NULL;
+            if (!joined && m->arg[1]->op == X_LIN) joined = rest_of_sum(c, l, j, m, k, &sum);
             if (!joined) continue;
             lin_term(c, l, m, -k);
-            lin_term(c, l, d.atom, -d.coef);
+            if (sum) lin_add(c, l, sum, -k);
+            else lin_term(c, l, d.atom, -d.coef);
             lin_add(c, l, joined, k);
             i = -1;
             break;
@@ -304,9 +324,9 @@ static bool split_sum(struct ctx *c, expr e, expr by, expr *quotient, expr *rest
     int n = x_terms(c, by, &k, &t, &co), nd = 0, at = -1;
     for (int i = 0; i < n; i++) {
         int nf = factors(t[i], f, MAX_FACTORS);
-        if (nf > nd || (nf == nd && co[at] <= 0)) nd = nf, at = i;
+        if (co[i] > 0 && nf > nd) nd = nf, at = i;
     }
-    if (at < 0 || co[at] <= 0) return false;
+    if (at < 0) return false;
     factors(t[at], d, MAX_FACTORS);
     *quotient = x_int(c, 0), *rest = e;
     for (int turn = 0; turn < TURNS && (q = leading_quotient(c, *rest, d, nd, co[at])); turn++) {

@@ -59,6 +59,32 @@ Test(expr, remainders_by_sizes_rejoin) {
     cr_assert_neq(x_add(c, x_mul(c, row, m), x_mod(c, i, h)), x_mod(c, i, hm));
     cr_assert_neq(x_add(c, x_muli(c, x_mul(c, row, m), 2), in_row), x_mod(c, i, hm));
 }
+Test(expr, quotient_and_remainder_by_sums_rejoin) {
+    expr m = x_sym(c, sym_new(c, "M", 0, 1000, false)), one_more = x_addi(c, n, 1),
+         clamped = x_addi(c, x_sub(c, x_bin(c, X_MAX, x_int(c, 0), x_addi(c, x_muli(c, m, 2), -1)), m), 1),
+         square = x_add(c, x_mul(c, n, m), x_addi(c, n, 3)), sums[] = {one_more, clamped, square};
+    for (int k = 0; k < 3; k++) {
+        expr by = sums[k], i = x_var(c, var_new(c, "i", x_mul(c, x_muli(c, h, 6), by))), q = x_div(c, i, by);
+        cr_assert_eq(x_add(c, x_mul(c, q, by), x_mod(c, i, by)), i);
+        cr_assert_eq(x_add(c, x_mul(c, x_muli(c, q, 5), by), x_muli(c, x_mod(c, i, by), 5)), x_muli(c, i, 5));
+        expr row = x_modi(c, q, 6);
+        cr_assert_eq(x_add(c, x_mul(c, row, by), x_mod(c, i, by)), x_mod(c, i, x_muli(c, by, 6)));
+        cr_assert_neq(x_add(c, x_mul(c, row, by), x_mod(c, i, x_addi(c, by, 1))), x_mod(c, i, x_muli(c, by, 6)));
+        expr more = x_add(c, x_mul(c, q, x_addi(c, by, 1)), x_mod(c, i, by));
+        cr_assert_neq(more, i);
+        cr_assert(x_uses_var(c, x_sub(c, x_add(c, x_mul(c, x_muli(c, q, 2), by), x_mod(c, i, by)), i), i->u.var));
+        cr_assert(x_proves_lt(c, q, x_muli(c, h, 6)));
+        cr_assert_not(x_proves_lt(c, q, x_addi(c, x_muli(c, h, 6), -1)));
+    }
+}
+Test(expr, factors_leave_divisions_by_sums) {
+    expr i = x_var(c, var_new(c, "i", x_muli(c, n, 3))), two = x_var(c, var_new(c, "two", x_int(c, 2)));
+    expr e = x_add(c, x_muli(c, i, 2), two), less = x_addi(c, x_muli(c, h, 2), 3), by = x_muli(c, less, 2);
+    cr_assert_eq(x_div(c, e, by), x_div(c, i, less));
+    cr_assert_eq(x_mod(c, e, by), x_add(c, x_muli(c, x_mod(c, i, less), 2), two));
+    cr_assert_eq(x_div(c, x_addi(c, e, 1), by)->arg[1], by);
+    cr_assert_eq(x_div(c, e, x_addi(c, by, 1))->arg[1], x_addi(c, by, 1));
+}
 Test(expr, factors_leave_divisions_by_sizes) {
     expr i = x_var(c, var_new(c, "i", x_muli(c, n, 3))), two = x_var(c, var_new(c, "two", x_int(c, 2)));
     expr e = x_add(c, x_muli(c, i, 2), two), by = x_muli(c, h, 6);
@@ -87,6 +113,20 @@ Test(expr, optional_tiles_of_powers_of_two_stay_inside) {
     expr e = x_add(c, x_muli(c, x_divi(c, n, 3), 3), x_add(c, x_muli(c, t, 2), i));
     cr_assert(x_proves_lt(c, e, n));
     cr_assert_not(x_proves_lt(c, x_addi(c, e, 1), n));
+}
+Test(expr, tiles_of_a_size_that_a_maximum_keeps_from_being_negative_stay_inside) {
+    /* the results of a window as long as n over max(0, 2n - 1): n, or 1 if n is 0 */
+    expr m = x_sym(c, sym_new(c, "M", 0, 1000, false)),
+         longer = x_bin(c, X_MAX, x_int(c, 0), x_addi(c, x_muli(c, m, 2), -1)),
+         sizes[] = {x_addi(c, x_sub(c, longer, m), 1), x_sub(c, m, x_bin(c, X_MIN, m, x_int(c, 1)))};
+    for (int k = 0; k < 2; k++) {
+        expr size = sizes[k], rest = x_modi(c, size, 8), low = x_modi(c, rest, 4), base = x_sub(c, size, low),
+             i = x_var(c, var_new(c, "i", x_divi(c, low, 2))), lane = x_var(c, var_new(c, "lane", x_int(c, 2))),
+             at = x_add(c, base, x_add(c, x_muli(c, i, 2), lane));
+        cr_assert(x_proves_inside(c, at, size));
+        cr_assert_not(x_proves_le(c, x_int(c, 1), at));
+        cr_assert_not(x_proves_lt(c, x_addi(c, at, 1), size));
+    }
 }
 Test(expr, tiles_of_a_halved_size_stay_inside) {
     /* for t < (N+1)//12: for i < 6: 6*t + i < (N+1)//2, the rows that a stride of two leaves */
