@@ -219,12 +219,13 @@ static expr end_of(struct ctx *c, expr x) {
     expr last = at_ends(c, x, 1);
     for (int pass = 0; last && pass < 2; pass++) /* quotients first: what they leave may meet */
         for (int k = 0; last->op == X_LIN && k < last->n; k++) {
-            expr a = last->arg[k], rest = without(c, last, k);
+            expr a = last->arg[k], most = NULL;
             int64_t p, f = last->coef[k];
-            bool divides = a->op == X_DIV && x_is_int(a->arg[1], &p) && f > 0 && f % p == 0;
-            if (pass == 0 && divides)
-                last = x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_modi(c, a->arg[0], p)), f / p)), k = -1;
-            else if (pass == 1 && a->op == X_MOD && f < 0) last = rest, k = -1;
+            if (pass == 0 && a->op == X_DIV && x_is_int(a->arg[1], &p) && f > 0 && f % p == 0)
+                most = x_muli(c, x_sub(c, a->arg[0], x_modi(c, a->arg[0], p)), f / p);
+            if (pass == 0 && a->op == X_MOD && f > 0) most = mod_of_div(c, a, f);
+            if (pass == 1 && a->op == X_MOD && f < 0) most = x_int(c, 0);
+            if (most) last = x_add(c, without(c, last, k), most), k = -1;
         }
     return last ? x_addi(c, last, 1) : NULL;
 }

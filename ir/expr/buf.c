@@ -45,21 +45,12 @@ static expr known_offset(struct ctx *c, const struct buf *b, const expr *idx, bo
     }
     return x_dot(c, of, by, terms);
 }
-/* idx where what a fused loop's division took apart is put together: the outer index is 0 then. */
-static void join_dims(struct ctx *c, const struct buf *b, const expr *idx, expr *at) {
-    for (int k = 0; k < b->nd; k++) {
-        expr t = k && !b->apart && !(b->pad && b->pad[k]) ? x_rejoin(c, at[k - 1], idx[k], b->dims[k]) : NULL;
-        if (t) at[k - 1] = x_int(c, 0);
-        at[k] = t ? t : idx[k];
-    }
-}
 static expr offset(struct ctx *c, const struct buf *b, const expr *idx, bool own) {
-    expr known = known_offset(c, b, idx, own), at[32];
+    expr known = known_offset(c, b, idx, own);
     if (known) return known;
     expr s = x_int(c, 1), off = x_int(c, 0);
-    join_dims(c, b, idx, at);
     for (int k = b->nd - 1; k >= 0; k--) {
-        if (!own || !buf_is_apart(b, k)) off = x_add(c, off, x_mul(c, at[k], s));
+        if (!own || !buf_is_apart(b, k)) off = x_add(c, off, x_mul(c, idx[k], s));
         s = x_addi(c, x_mul(c, s, extent(c, b, k, own)), b->pad ? b->pad[k] : 0);
     }
     return off;

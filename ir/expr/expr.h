@@ -262,9 +262,6 @@ bool x_in_runs(struct ctx *c, expr e, const struct var *v, int64_t *run, int64_t
 enum { LANES_APART = 3 }; /* cells from one lane's to the next one's, at most, of what vectors load */
 /* Cells that are no line along v, but that vectors load all the same: any of these four. */
 bool x_lanes_found(struct ctx *c, expr e, const struct var *v);
-/* x for q = x//n and r = x%n, or the same of a quotient of x: what loops that were made one are divided into. Where n
- * is a sum, q*n + r does not come together by itself. NULL: q and r are no such pair. */
-expr x_rejoin(struct ctx *c, expr q, expr r, expr n);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
  */
 int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int64_t **coefs);

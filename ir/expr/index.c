@@ -413,13 +413,3 @@ expr idx_minmax(struct ctx *c, enum xop op, expr a, expr b) {
     if (x_proves_le(c, b, a)) return op == X_MIN ? b : a;
     return a->id < b->id ? NODE(c, op, IDX, a, b) : NODE(c, op, IDX, b, a);
 }
-expr x_rejoin(struct ctx *c, expr q, expr r, expr n) {
-    expr t = NULL;
-    if (r->op == X_MOD && r->arg[1] == n)
-        for (t = r->arg[0]; t->op == X_MOD && x_is(x_mod(c, t->arg[1], n), 0);) t = t->arg[0];
-    else if (r->op == X_DIV && r->arg[0]->op == X_MOD && r->arg[0]->arg[1] == x_mul(c, n, r->arg[1]))
-        t = x_div(c, r->arg[0]->arg[0], r->arg[1]);
-    if (!t) return NULL;
-    expr again = t->op == X_DIV ? x_div(c, t->arg[0], x_mul(c, t->arg[1], n)) : x_div(c, t, n); /* D4 for sizes */
-    return again == q ? t : NULL;
-}

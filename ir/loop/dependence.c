@@ -280,13 +280,10 @@ static bool kept_apart(struct iterations *q, const struct var *v, expr a, expr b
     expr d = x_sub(c, rb, ra);
     return d->op != X_POISON && (within(q, d, ca) || digit_apart(q, v, d, ca));
 }
-/* Row-major number of the cell without padding: joins what a fused loop's division and modulo took apart. */
+/* Row-major number of the cell without padding: what a fused loop's division and modulo took apart joins in it. */
 static expr joined(struct ctx *c, const struct buf *b, const expr *idx, int from, int to) {
     expr e = idx[from];
-    for (int k = from + 1; k <= to; k++) {
-        expr x = x_rejoin(c, e, idx[k], b->dims[k]);
-        e = x ? x : x_add(c, x_mul(c, e, b->dims[k]), idx[k]);
-    }
+    for (int k = from + 1; k <= to; k++) e = x_add(c, x_mul(c, e, b->dims[k]), idx[k]);
     return e;
 }
 /* Never the same number, whichever iterations the two are of. */

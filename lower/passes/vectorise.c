@@ -254,20 +254,21 @@ static int64_t width_at(const struct vec *w, int64_t most, int64_t at) {
     while (most > w->extent - at) most /= 2;
     return most;
 }
-/* Do the lanes from `at` on access cells side by side, or one cell? Terms that join in a whole range may not in a part.
- */
+/* Do the lanes from `at` on access cells side by side, or one cell, or such that are found? Terms that join in a whole
+ * range may not in a part. */
 static bool stride_known(const struct vec *w, const struct access *a, const struct var *lane, int64_t at) {
     struct ctx *c = w->x->c;
     expr idx[34], rest, by = x_addi(c, x_var(c, lane), at);
     int64_t k;
     for (int d = 0; d < a->buf->nd; d++) idx[d] = x_subst1(c, a->idx[d], w->v, by);
-    return x_linear_in(c, buf_offset(c, a->buf, idx), lane, &k, &rest);
+    expr off = buf_offset(c, a->buf, idx);
+    return x_linear_in(c, off, lane, &k, &rest) || (!a->linear && x_lanes_found(c, off, lane));
 }
 static bool strides_known(const struct vec *w, int64_t most) {
     for (int64_t at = 0, width; at < w->extent; at += width) {
         const struct var *lane = var_new(w->x->c, "lane", x_int(w->x->c, width = width_at(w, most, at)));
         for (int k = 0; k < w->acc.n; k++)
-            if (width > 1 && w->acc.v[k].linear && !stride_known(w, &w->acc.v[k], lane, at)) return false;
+            if (width > 1 && width < w->extent && !stride_known(w, &w->acc.v[k], lane, at)) return false;
     }
     return true;
 }
