@@ -134,6 +134,11 @@ expr def_element(struct ctx *c, const struct value *v, int64_t k) {
     if (vt == STR || dtype_is_complex(vt)) return NULL;
     return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(v->init, k)) : x_const_i(c, vt, tensor_i(v->init, k));
 }
+expr def_everywhere(struct ctx *c, const struct value *v) {
+    if (!v || v->everywhere || !v->init || v->init->source != TS_SPLAT) return v ? v->everywhere : NULL;
+    return def_element(c, v, 0);
+}
+E everywhere(T t) { return t ? def_everywhere(DEF_CTX, t->val) : NULL; }
 static E known(T t, int k) { return t && t->val ? def_element(DEF_CTX, t->val, k) : NULL; }
 static E known_index(T t, int k) { /* NULL too for 32-bit arithmetic that may wrap: no dim, a size of the run */
     E e = known(t, k);

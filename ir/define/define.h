@@ -59,6 +59,7 @@ int rank_said(void);
 void rank_unsaid(void); /* the diagnostic */
 /* Element k of any constant float/int tensor as double (scalars such as Clip's min); false when not constant. */
 bool const_value(T t, int64_t k, double *v);
+E everywhere(T t); /* what each element is known to be, however many there are; NULL: nothing is, or there are others */
 
 /* ---- lists */
 X list0(void);

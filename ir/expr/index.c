@@ -1,5 +1,5 @@
 /* Index expressions in their linear form, and the arithmetic that keeps it: sums, products, floor division and modulo
- * (rules S1, P1, D1 to D4, M1 of docs/loop-ir.md). Called by the constructors in value.c. */
+ * (rules S1, P1, D1 to D5, M1, M2 of docs/loop-ir.md). Called by the constructors in value.c. */
 #include "ir/base/checked.h"
 #include "ir/expr/int.h"
 #include <string.h>
@@ -139,13 +139,36 @@ static expr rest_of_sum(struct ctx *c, const struct linear *l, int j, expr m, in
     }
     return n > 1 ? joined : NULL;
 }
+/* k*e + k*(-e%c), up to the next multiple of a number c: k*c times what stands here, (e + c-1)//c; *e: -e, of negative
+ * terms, which is taken out. NULL: it is something else. */
+static expr next_multiple(struct ctx *c, const struct linear *l, expr m, int64_t k, expr *e) {
+    int64_t konst, want;
+    const expr *of;
+    const int64_t *co;
+    *e = m->arg[0];
+    if (m->arg[1]->op != X_CONST || k == INT64_MIN) return NULL;
+    int n = x_terms(c, *e, &konst, &of, &co);
+    for (int i = 0, t = 0; i < n; i++) { /* both are in order */
+        while (t < l->n && l->t[t].atom != of[i]) t++;
+        if (co[i] > 0 || t == l->n || !mul_ok(-k, co[i], &want) || l->t[t].coef != want) return NULL;
+    }
+    return x_divi(c, x_addi(c, x_muli(c, *e, -1), m->arg[1]->u.i - 1), m->arg[1]->u.i);
+}
 /* M1: k*c*(e/c) + k*(e%c) -> k*e; k*c*(e/c%d) + k*(e%c) -> k*(e%(c*d)); c is a number, a product of sizes or a sum of
- * such. Applied until nothing matches. */
+ * such. M2: k*e + k*(-e%c) -> k*c*((e + c-1)/c). Applied until nothing matches. */
 static void lin_rejoin(struct ctx *c, struct linear *l) {
     for (int i = 0; i < l->n; i++) {
         expr m = l->t[i].atom;
         int64_t k = l->t[i].coef;
         if (m->op != X_MOD) continue;
+        expr e, multiples = next_multiple(c, l, m, k, &e);
+        if (multiples) {
+            lin_term(c, l, m, -k);
+            lin_add(c, l, e, k);
+            lin_add(c, l, x_muli(c, multiples, m->arg[1]->u.i), k);
+            i = -1;
+            continue;
+        }
         for (int j = 0; j < l->n; j++) {
             const struct term d = l->t[j];
             expr q = cofactor(c, &d, m->arg[1], k), joined = q ? joined_rest(c, q, m) : NULL, sum = NULL;
@@ -343,7 +366,7 @@ expr idx_exact_quotient(struct ctx *c, expr e, expr by) {
     expr q, rest;
     return split(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
 }
-/* M2: e with x for x%m in each term k*(x%m) of which k*m is a multiple of `by`, as sizes make m: e%by is the same. */
+/* D5: e with x for x%m in each term k*(x%m) of which k*m is a multiple of `by`, as sizes make m: e%by is the same. */
 static expr with_periods(struct ctx *c, expr e, expr by) {
     int64_t k;
     const expr *t;

@@ -235,6 +235,16 @@ expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
 static bool is_only_cell(struct ctx *c, expr cond, expr a, expr v) {
     return v->op == X_VAR && is_i(a, 0) && cond == x_cmp(c, X_EQ, v->u.var->extent, x_int(c, 1));
 }
+/* r < 0 ? r + n : r, where r is the remainder of indices by a positive one that has the sign of what is divided: the
+ * remainder of floor division. NULL: this is something else. */
+static expr floor_mod(struct ctx *c, expr cond, expr sum, expr r) {
+    expr of = r->op == X_MOD ? as_index(c, r->arg[0]) : NULL, by = of ? as_index(c, r->arg[1]) : NULL;
+    int64_t lo, hi;
+    if (!by || cond->op != X_LT || cond->arg[0] != r || !is_i(cond->arg[1], 0)) return NULL;
+    if (sum->op != X_ADD || sum->arg[0] != r || sum->arg[1] != r->arg[1]) return NULL;
+    x_bounds(c, by, &lo, &hi);
+    return lo > 0 ? x_idxval(c, x_mod(c, of, by)) : NULL;
+}
 expr x_select(struct ctx *c, expr cond, expr a, expr b) {
     if (!cond || cond->op == X_POISON || cond->type != BOOL) return x_poison(c);
     if (x_is_true(cond)) return a;
@@ -244,6 +254,8 @@ expr x_select(struct ctx *c, expr cond, expr a, expr b) {
     expr ia = as_index(c, a), ib = as_index(c, b);
     if (ia && ib && (a->op == X_IDXVAL || b->op == X_IDXVAL)) return x_idxval(c, x_select(c, cond, ia, ib));
     if (a->type == BOOL && x_is_true(a) && x_is_false(b)) return cond;
+    expr mod = floor_mod(c, cond, a, b);
+    if (mod) return mod;
     return NODE(c, X_SELECT, a->type, cond, a, b);
 }
 /* The index that a value of 32 bits is, if no operation on the way from indices to it can wrap; else NULL. The budget

@@ -39,6 +39,7 @@ struct value {
     const expr
         *elems; /* symbolically known contents of a small integer tensor, row-major I64/I32/BOOL values; or NULL */
     int nelems;
+    expr everywhere; /* what each element is known to be, however many there are; or NULL */
     VEC(struct use) uses;
 };
 

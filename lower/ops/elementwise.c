@@ -49,10 +49,11 @@ static void map2(E (*f)(E a, E b), enum dtype t) {
     out(0, t == NONE ? dtype(a) : t, i, f(at(a, bcast(a, i)), at(b, bcast(b, i))));
 }
 static E f_mod(E a, E b) { /* sign of the divisor, as in Python; of a zero too */
-    E r = mod_(a, b), other = ne(lt(r, num(0)), lt(b, num(0)));
+    E r = mod_(a, b), up = lt(r, num(0)), down = gt(r, num(0)), below = lt(b, num(0));
+    E other = or_(and_(up, not_(below)), and_(down, below));
     bool floats = r->type == F32 || r->type == F64;
-    E none = floats ? sel(lt(b, num(0)), typed(r->type, -0.0), typed(r->type, 0)) : r;
-    return sel(eq(r, num(0)), none, sel(other, add(r, b), r));
+    E zero = floats ? sel(eq(r, num(0)), sel(below, typed(r->type, -0.0), typed(r->type, 0)), r) : r;
+    return sel(other, add(r, b), zero);
 }
 static E f_prelu(E x, E slope) { return sel(lt(x, num(0)), mul(slope, x), x); }
 static void op_add(void) { map2(add, NONE); }

@@ -38,15 +38,21 @@ static void op_nonzero(void) {
     enum dtype v = dtype_value(dtype(x));
     E n = numel(x);
     X i = axes(shape(x));
-    T flag = stage("flag", BOOL, i, v == BOOL ? at(x, i) : ne(at(x, i), typed(v, 0)));
-    T count, pos = true_positions(flag, n, &count);
-    E found = size_from("nonzero", count, 0, idx(0), n);
+    E same = everywhere(x), set = same && v != BOOL ? ne(same, typed(v, 0)) : same;
+    bool all = set && x_is_true(set); /* how counting is written */
+    T count, pos = NULL;
+    E found = n;
+    if (!all) {
+        T flag = stage("flag", BOOL, i, v == BOOL ? at(x, i) : ne(at(x, i), typed(v, 0)));
+        pos = true_positions(flag, n, &count);
+        found = size_from("nonzero", count, 0, idx(0), n);
+    }
     if (!rank(x)) { /* a scalar: one row less than elements */
         out(0, I64, axes(list2(idx(0), found)), typed(I64, 0));
         return;
     }
     X o = axes_named(list2(idx(rank(x)), found), "axis i");
-    E flat = wrap_index(at(pos, list1(wrap_index(o.v[1], n))), n), r = NULL;
+    E flat = all ? o.v[1] : wrap_index(at(pos, list1(wrap_index(o.v[1], n))), n), r = NULL;
     X where = unflatten_index(flat, shape(x));
     for (int k = rank(x); k-- > 0;) r = r ? sel(eq(o.v[0], idx(k)), val(where.v[k]), r) : val(where.v[k]);
     out(0, I64, o, r);

@@ -77,6 +77,18 @@ Test(expr, quotient_and_remainder_by_sums_rejoin) {
         cr_assert_not(x_proves_lt(c, q, x_addi(c, x_muli(c, h, 6), -1)));
     }
 }
+Test(expr, what_fills_a_size_up_to_a_multiple) {
+    expr m = x_addi(c, x_mul(c, n, h), 3), fill = x_modi(c, x_muli(c, m, -1), 9), full = x_add(c, m, fill);
+    cr_assert_eq(full, x_muli(c, x_divi(c, x_addi(c, m, 8), 9), 9));
+    cr_assert(x_is(x_sub(c, x_sub(c, x_muli(c, m, -1), fill), x_muli(c, full, -1)), 0));
+    cr_assert(x_uses_sym(x_sub(c, x_add(c, x_muli(c, m, 2), fill), full), n->u.sym));
+    /* Mod of values: the remainder of truncation, and the divisor where that is negative */
+    expr v = x_idxval(c, x_muli(c, m, -1)), nine = x_const_i(c, I64, 9), r = x_bin(c, X_MOD, v, nine),
+         less = x_cmp(c, X_LT, r, x_const_i(c, I64, 0));
+    cr_assert_eq(x_select(c, less, x_add(c, r, nine), r), x_idxval(c, fill));
+    cr_assert_neq(x_select(c, less, r, x_add(c, r, nine)), x_idxval(c, fill));
+    cr_assert_neq(x_select(c, less, x_add(c, r, x_const_i(c, I64, 8)), r), x_idxval(c, fill));
+}
 Test(expr, factors_leave_divisions_by_sums) {
     expr i = x_var(c, var_new(c, "i", x_muli(c, n, 3))), two = x_var(c, var_new(c, "two", x_int(c, 2)));
     expr e = x_add(c, x_muli(c, i, 2), two), less = x_addi(c, x_muli(c, h, 2), 3), by = x_muli(c, less, 2);
