@@ -164,7 +164,7 @@ static bool infer_whole(struct graph *g, struct node *n) {
         if (!n->outs.v[k]) continue;
         n->outs.v[k]->type = r->results.v[i]->type;
         n->outs.v[k]->elems = r->results.v[i]->elems, n->outs.v[k]->nelems = r->results.v[i]->nelems;
-        n->outs.v[k]->everywhere = r->results.v[i]->everywhere;
+        n->outs.v[k]->each = r->results.v[i]->each;
         i++;
     }
     discard(r);

@@ -134,11 +134,23 @@ expr def_element(struct ctx *c, const struct value *v, int64_t k) {
     if (vt == STR || dtype_is_complex(vt)) return NULL;
     return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(v->init, k)) : x_const_i(c, vt, tensor_i(v->init, k));
 }
-expr def_everywhere(struct ctx *c, const struct value *v) {
-    if (!v || v->everywhere || !v->init || v->init->source != TS_SPLAT) return v ? v->everywhere : NULL;
-    return def_element(c, v, 0);
+/* That of a constant, or of a tensor of one element, that has no other; NULL. */
+static expr only_element(struct ctx *c, const struct value *v) {
+    bool one = v->elems ? v->nelems == 1 : v->init && (v->init->source == TS_SPLAT || tensor_count(v->init) == 1);
+    return one ? def_element(c, v, 0) : NULL;
 }
-E everywhere(T t) { return t ? def_everywhere(DEF_CTX, t->val) : NULL; }
+expr def_element_at(struct ctx *c, const struct value *v, const expr *at) {
+    struct subst places = {{.arena = &c->arena}};
+    expr only = v ? only_element(c, v) : NULL;
+    if (only || !v || !v->each) return only;
+    for (int k = 0; k < v->each->naxes; k++) map_put(&places.map, PKEY(v->each->axes[k]), (void *)at[k]);
+    return x_subst(c, v->each->is, &places);
+}
+E everywhere(T t) {
+    if (!t || !t->val) return NULL;
+    E only = only_element(DEF_CTX, t->val), e = only || !t->val->each ? only : t->val->each->is;
+    return e && !x_has(e, XF_VAR) ? e : NULL;
+}
 static E known(T t, int k) { return t && t->val ? def_element(DEF_CTX, t->val, k) : NULL; }
 static E known_index(T t, int k) { /* NULL too for 32-bit arithmetic that may wrap: no dim, a size of the run */
     E e = known(t, k);
@@ -405,6 +417,10 @@ E at(T t, X i) {
         return x_poison(DEF_CTX);
     }
     return x_load(DEF_CTX, t->buf, v, i.n, NULL);
+}
+E known_at(T t, X i) {
+    E v[X_MAX_LIST], e = t && indices(t, i, v) ? def_element_at(DEF_CTX, t->val, v) : NULL;
+    return e ? e : at(t, i);
 }
 E at_or(T t, X i, E fill) {
     E v[X_MAX_LIST];

@@ -111,6 +111,7 @@ E native_call(const char *name, const E *args);
 
 /* ---- access */
 E at(T t, X i);            /* element; every index must be in range or guarded */
+E known_at(T t, X i);      /* the same; what is known of the element, and nothing is read, where something is */
 E at_or(T t, X i, E fill); /* fill where any index is outside */
 /* A run-time index value made safe: negative wraps by n, outside sets the fault flag and reads 0. */
 E wrap_index(E v, E n);

@@ -47,5 +47,5 @@ void def_append(struct stmt *s);
 expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, struct def *d, int64_t count);
 /* Element k of what is known of v, as a value expression; NULL: not known, or no number. */
 expr def_element(struct ctx *c, const struct value *v, int64_t k);
-expr def_everywhere(struct ctx *c, const struct value *v);
+expr def_element_at(struct ctx *c, const struct value *v, const expr *at); /* by its indices; NULL: not known so */
 #endif

@@ -199,28 +199,35 @@ expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, stru
     }
     return r;
 }
-static expr everywhere_read(void *env, expr e) {
+static expr read_by_place(void *env, expr e) {
     const struct def *d = env;
-    for (int k = 0; e->op == X_LOAD && !e->has_fill && k < d->n->ins.n; k++)
-        if (d->ins[k] && d->ins[k]->buf == e->u.buf) return def_everywhere(d->c, d->ins[k]->val);
+    if (e->op != X_LOAD || e->has_fill) return NULL;
+    for (int k = 0; k < d->n->ins.n; k++)
+        if (d->ins[k] && d->ins[k]->buf == e->u.buf) return def_element_at(d->c, d->ins[k]->val, e->arg);
     return NULL;
 }
-/* The value of the one stage that writes it, where that is the same for all elements. */
-static expr same_everywhere(struct def *d, struct block *block, T t) {
-    struct stmt *writer = NULL;
+/* What the one stage that writes it says of each element by its indices; of floats, if all are the same. Long
+ * expressions are better read than computed again. */
+static const struct elements *each_element(struct def *d, struct block *block, T t) {
+    enum { MOST_NODES = 24 };
+    const struct stmt *writer = NULL;
     for (struct stmt *s = block->first; s; s = s->next) {
         if (!stmt_stores_to(s, t->buf)) continue;
         if (writer || s->kind != S_STAGE || s->u.stage.op != RED_NONE) return NULL;
         writer = s;
     }
-    expr e = writer ? stored(d->c, t->type, x_map(d->c, writer->u.stage.value, everywhere_read, d)) : NULL;
-    return e && !x_has(e, XF_LOAD | XF_VAR | XF_POISON | XF_CALL | XF_GUARD) ? e : NULL;
+    if (!writer || writer->u.stage.naxes != t->rank) return NULL;
+    expr e = stored(d->c, t->type, x_map(d->c, writer->u.stage.value, read_by_place, d));
+    unsigned unknown = XF_LOAD | XF_POISON | XF_CALL | XF_GUARD | (dtype_is_float(t->type) ? XF_VAR : 0);
+    if (x_has(e, unknown) || x_count(e, MOST_NODES) == MOST_NODES) return NULL;
+    struct elements each = {writer->u.stage.axes, writer->u.stage.naxes, e};
+    return arena_copy(&d->c->arena, &each, sizeof each);
 }
 enum { CONTENTS_MAX = 256 };
 static void infer_contents(struct def *d, struct block *block, struct value *v, T t) {
     int64_t count = 1, n;
     bool simple = t->type != STR && !dtype_is_complex(t->type);
-    v->everywhere = simple ? same_everywhere(d, block, t) : NULL;
+    v->each = simple ? each_element(d, block, t) : NULL;
     for (int k = 0; k < t->rank; k++) {
         if (!x_is_int(t->dims[k], &n)) return;
         if (n < 0 || !mul_ok(count, n, &count) || count > CONTENTS_MAX) return;

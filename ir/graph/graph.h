@@ -28,6 +28,12 @@ struct use {
     struct region *region;
     int index;
 }; /* input of a node, or result of a region */
+/* Each element of a tensor, by its indices: what Range gives, say. */
+struct elements {
+    const struct var *const *axes;
+    int naxes;
+    expr is;
+};
 struct value {
     int id;
     const char *name; /* as in the model, unescaped; "" for values without one */
@@ -39,7 +45,7 @@ struct value {
     const expr
         *elems; /* symbolically known contents of a small integer tensor, row-major I64/I32/BOOL values; or NULL */
     int nelems;
-    expr everywhere; /* what each element is known to be, however many there are; or NULL */
+    const struct elements *each; /* where it is known whatever the dims are; or NULL */
     VEC(struct use) uses;
 };
 

@@ -6,7 +6,7 @@ static void op_gather(void) {
     if (fail_if(rank(x) == 0, E_RANK, "Gather from a scalar")) return;
     int a = axis_attr("axis", x), n = rank(ix);
     X i = axes(splice(shape(x), a, 1, shape(ix)));
-    E k = wrap_index(at(ix, sub_list(i, a, n)), dim(x, a));
+    E k = wrap_index(known_at(ix, sub_list(i, a, n)), dim(x, a));
     out(0, dtype(x), i, at(x, splice(i, a, n, list1(k))));
 }
 static void op_gatherelements(void) {
@@ -18,7 +18,7 @@ static void op_gatherelements(void) {
     for (int k = 0; k < rank(x); k++)
         if (k != a) require(le(dim(ix, k), dim(x, k)), "axis %d of the indices is longer than that of the data", k);
     X i = axes(shape(ix));
-    X from = put(i, a, wrap_index(at(ix, i), dim(x, a)));
+    X from = put(i, a, wrap_index(known_at(ix, i), dim(x, a)));
     for (int k = 0; k < rank(x); k++)
         if (k != a) from.v[k] = wrap_index(from.v[k], dim(x, k));
     out(0, dtype(x), i, at(x, from));
