@@ -20,6 +20,7 @@ struct row_stage {
     const char *lane_loop;       /* of a reduction that has parts */
     int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
     int lanes;                   /* of a vector of these */
+    bool open;                   /* of the number of cells nothing is known */
 };
 struct rows {
     struct plan *u;
@@ -249,7 +250,7 @@ static void choose_parts(const struct rows *q, struct row_stage *st, int64_t n) 
     enum { NARROWEST = 4 };
     int64_t most = machine_op(q->u->m, X_ADD, F32)->latency, full = lanes_of(q->u);
     double least = cycles_of_parts(q, st, n, 1, 1);
-    st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0;
+    st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0, st->open = st->parts > st->lanes;
     for (int64_t lanes = full; n >= 0 && lanes >= NARROWEST; lanes /= 2)
         for (int64_t v = n >= 4 * most * lanes ? most : n >= most * lanes ? most / 2 : n >= lanes; v > 0; v--) {
             double narrow = lanes < full && n >= full ? 1.1 : 1, cycles = narrow * cycles_of_parts(q, st, n, v, lanes);
@@ -296,6 +297,11 @@ static void partial_sums(struct rows *q, struct row_stage *st) {
     st->lane_loop = loop(q, st->name, st->lane);
     for (int k = nred - st->fused; k < nred; k++) add_loop(s, &run, loop(q, st->name, st->s->u.stage.red[k]));
     if (st->fused > 1) st->lane_loop = plan_fused(q->u, run, st->name);
+    if (st->open) { /* what is left of several vectors is a vector at a time, then */
+        step_rfactor(s, st->name, st->lane_loop, st->lanes, half(q, st));
+        step_rfactor(s, half(q, st), loop_in(q->u, half(q, st), RFACTOR_LOOP), st->parts / st->lanes, part(q, st));
+        return;
+    }
     step_rfactor(s, st->name, st->lane_loop, st->parts, part(q, st));
     if (st->parts > st->lanes) step_rfactor(s, st->name, loop_in(q->u, st->name, RFACTOR_LANE), st->lanes, half(q, st));
 }
@@ -400,6 +406,32 @@ static bool lay_constant(void *env, expr e) {
     if (at >= 0 && at != e->u.buf->nlogical - 1) plan_innermost(f->q->u, e->u.buf->base, e->u.buf->nlogical, at);
     return true;
 }
+/* The same along an axis of open size: vectors of one result each, and of what is left of them one after the other. */
+static void open_reduction(struct rows *q, const struct row_stage *st) {
+    struct step_list *s = &q->u->s;
+    const char *p = part(q, st), *h = half(q, st), *group = loop_in(q->u, p, RFACTOR_GROUP);
+    struct word_list vectors = {0}, sum = {0}, rest = {0};
+    int naxes = st->s->u.stage.naxes;
+    plan_innermost(q->u, p, naxes + 2, naxes);
+    reduced_outside(q, st, p, &vectors);
+    add_loop(s, &vectors, loop_in(q->u, p, RFACTOR_LOOP));
+    axes_inside(q, st, p, &vectors);
+    add_loops(s, &vectors, LOOPS(group, loop_in(q->u, p, RFACTOR_LANE)));
+    step_reorder(s, vectors);
+    add_loop(s, &sum, loop_in(q->u, h, RFACTOR_GROUP));
+    reduced_outside(q, st, h, &rest);
+    add_loop(s, &rest, loop_in(q->u, h, RFACTOR_REST));
+    for (int k = 0; k < 2; k++) {
+        struct word_list *order = k ? &rest : &sum;
+        axes_inside(q, st, h, order);
+        add_loop(s, order, loop_in(q->u, h, RFACTOR_LANE));
+        step_reorder(s, *order);
+    }
+    step_kind(s, LK_UNROLL, LOOPS(group, loop_in(q->u, h, RFACTOR_GROUP)));
+    step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, p, RFACTOR_LANE)));
+    step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, h, RFACTOR_LANE)));
+    step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
+}
 /* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
 static void vector_reduction(struct rows *q, const struct row_stage *st) {
     struct step_list *s = &q->u->s;
@@ -408,6 +440,10 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
                *vector = loop_in(q->u, p, role.part_lane);
     struct word_list order = {0}, halved = {0};
     x_visit(st->s->u.stage.value, lay_constant, &(struct along){q, st});
+    if (st->open) {
+        open_reduction(q, st);
+        return;
+    }
     reduced_outside(q, st, p, &order);
     add_loop(s, &order, loop_in(q->u, p, RFACTOR_LOOP));
     axes_inside(q, st, p, &order);

@@ -170,9 +170,12 @@ struct step {
 bool step_parse(struct ctx *c, const struct proc *p, const char *line, struct step *out);
 /* "[0 1/8 2+1,1 3+1,1 1%8]" and what else may follow the buffer in a layout step. */
 bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const char *buf, struct step *out);
-/* What rfactor calls the loops it makes: NAME.k and NAME.lane, BUFFER.lane. */
-#define RFACTOR_LOOP "k"
-#define RFACTOR_LANE "lane"
+/* What rfactor calls the loops it makes: NAME.k and NAME.lane, BUFFER.lane and BUFFER.rest; where BUFFER has lanes
+ * already, NAME.group and BUFFER.group. */
+#define RFACTOR_LOOP  "k"
+#define RFACTOR_LANE  "lane"
+#define RFACTOR_GROUP "group"
+#define RFACTOR_REST  "rest"
 const char *tail_name(const char *loop); /* "acc.oc" -> "oc" */
 /* The canonical text. */
 const char *step_text(struct ctx *c, const struct step *s);

@@ -1,12 +1,13 @@
 /* The step rfactor: a reduction makes partial results side by side, which are then reduced. Both are stages of their
  * own; compute_at gives them their place. */
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 /* What is left of the reduction over `loop` behind its last whole group of f: one term after the other, in order. */
 static void add_rest(struct step_run *s, const struct pristine *p, int u, struct stmt *loop, int64_t f) {
     struct ctx *c = s->c;
     const struct var *red = loop->u.loop.var,
-                     *rest = var_new(c, loop_name(c, p->buf->base, "rest"), x_modi(c, red->extent, f));
+                     *rest = var_new(c, loop_name(c, p->buf->base, RFACTOR_REST), x_modi(c, red->extent, f));
     const struct stmt *st = p->store[u];
     struct vars loops = {0};
     struct subst sub = {{.arena = &s->tmp}};
@@ -23,6 +24,14 @@ static void add_rest(struct step_run *s, const struct pristine *p, int u, struct
     for (int d = 0; d < p->buf->nd; d++) idx[d] = x_subst(c, st->u.store.idx[d], &sub);
     struct stmt *t = s_store(c, p->buf, idx, p->buf->nd, st->u.store.op, x_subst(c, st->u.store.value, &sub));
     stmt_insert_before(p->nest[u], s_nest(c, loops.v, loops.n, t));
+}
+/* What the loops over partial results are called; those of a buffer that is itself partial results have the name. */
+static const char *lane_of(const struct pristine *p, int u) {
+    for (int d = 0; d < p->buf->nd; d++) {
+        const struct var *a = axis_var(p, u, d);
+        if (a && !strcmp(tail_name(a->name), RFACTOR_LANE)) return RFACTOR_GROUP;
+    }
+    return RFACTOR_LANE;
 }
 bool apply_rfactor(struct step_run *s) {
     struct ctx *c = s->c;
@@ -68,9 +77,10 @@ bool apply_rfactor(struct step_run *s) {
         PUSH(&s->tmp, &axes, v);
         PUSH(&s->tmp, &last, w);
     }
-    const struct var *lane = var_new(c, loop_name(c, name, RFACTOR_LANE), x_int(c, f)),
+    const char *side = lane_of(&p, u);
+    const struct var *lane = var_new(c, loop_name(c, name, side), x_int(c, f)),
                      *k = var_new(c, loop_name(c, name, RFACTOR_LOOP), x_divi(c, red->extent, f));
-    const struct var *lane2 = var_new(c, loop_name(c, b->base, RFACTOR_LANE), x_int(c, f));
+    const struct var *lane2 = var_new(c, loop_name(c, b->base, side), x_int(c, f));
     dims[nd] = x_int(c, f);
     idx[nd] = x_var(c, lane);
     fin[nd] = x_var(c, lane2);
