@@ -125,10 +125,10 @@ static const char *elementwise(struct grouping *q, const struct node *n, const s
     if (!type_same_dims(&gr->anchor->outs.v[0]->type, &n->outs.v[0]->type)) return "other-extents";
     return outside_operands(q, n, gr) > OPERANDS_MAX ? "too-many-operands" : NULL;
 }
-static int64_t row_cells(const struct row_space *r, const struct stmt *s) {
-    int64_t cells = 1, n;
+static double row_cells(struct ctx *c, const struct row_space *r, const struct stmt *s) {
+    double cells = 1;
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (row_role(r, s->u.stage.axes[k]) == ROW_INNER && x_is_int(s->u.stage.axes[k]->extent, &n)) cells *= n;
+        if (row_role(r, s->u.stage.axes[k]) == ROW_INNER) cells *= (double)x_typical(c, s->u.stage.axes[k]->extent, 1);
     return cells;
 }
 /* All stages of the group and of n share rows, and a row with its scratch stays in the cache. */
@@ -145,7 +145,7 @@ static const char *shares_rows(struct grouping *q, const struct node *n, const s
     }
     if (!row_space(q->c, stages, count, &r)) return "other-rows";
     for (int k = 0; k < count; k++)
-        if (q->m && row_cells(&r, stages[k]) > q->m->row_cells) return "row-too-large";
+        if (q->m && row_cells(q->c, &r, stages[k]) > q->m->row_cells) return "row-too-large";
     return outside_operands(q, n, gr) > ROW_OPERANDS_MAX ? "too-many-operands" : NULL;
 }
 /* Rows of other kinds would be computed with those of the product, none of whose factors could be packed then. */

@@ -20,7 +20,7 @@ struct row_stage {
     const char *lane_loop;       /* of a reduction that has parts */
     int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
     int lanes;                   /* of a vector of these */
-    bool open;                   /* of the number of cells nothing is known */
+    expr open;                   /* the number of cells, where that is no known multiple of parts; or NULL */
 };
 struct rows {
     struct plan *u;
@@ -250,7 +250,7 @@ static void choose_parts(const struct rows *q, struct row_stage *st, int64_t n) 
     enum { NARROWEST = 4 };
     int64_t most = machine_op(q->u->m, X_ADD, F32)->latency, full = lanes_of(q->u);
     double least = cycles_of_parts(q, st, n, 1, 1);
-    st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0, st->open = st->parts > st->lanes;
+    st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0;
     for (int64_t lanes = full; n >= 0 && lanes >= NARROWEST; lanes /= 2)
         for (int64_t v = n >= 4 * most * lanes ? most : n >= most * lanes ? most / 2 : n >= lanes; v > 0; v--) {
             double narrow = lanes < full && n >= full ? 1.1 : 1, cycles = narrow * cycles_of_parts(q, st, n, v, lanes);
@@ -273,11 +273,15 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
     if (!st->lane) return;
     st->fused = v == s->u.stage.red[s->u.stage.nred - 1] ? reduced_run(q, s) : 1;
     int64_t cells = const_extent(v);
+    expr all = v->extent;
     for (int k = 2; k <= st->fused; k++) {
         int64_t n = const_extent(s->u.stage.red[s->u.stage.nred - k]);
         cells = cells < 0 || n < 0 ? -1 : sat_mul(cells, n);
+        all = x_mul(q->u->c, all, s->u.stage.red[s->u.stage.nred - k]->extent);
     }
     choose_parts(q, st, cells);
+    bool known = cells >= 0 || st->parts <= st->lanes || x_is(x_modi(q->u->c, all, st->parts), 0);
+    st->open = known ? NULL : all;
     if (!st->parts) st->lane = NULL;
 }
 
@@ -421,7 +425,8 @@ static void open_reduction(struct rows *q, const struct row_stage *st) {
     add_loop(s, &sum, loop_in(q->u, h, RFACTOR_GROUP));
     reduced_outside(q, st, h, &rest);
     add_loop(s, &rest, loop_in(q->u, h, RFACTOR_REST));
-    for (int k = 0; k < 2; k++) {
+    bool left = !x_is(x_modi(q->u->c, x_divi(q->u->c, st->open, st->lanes), st->parts / st->lanes), 0);
+    for (int k = 0; k <= left; k++) {
         struct word_list *order = k ? &rest : &sum;
         axes_inside(q, st, h, order);
         add_loop(s, order, loop_in(q->u, h, RFACTOR_LANE));
