@@ -14,6 +14,8 @@ bool x_poisoned(const expr *a, int n); /* one of them is missing or poison */
 /* What is known of e's sign, for bounds.c to keep: nodes do not change, so a proof that was found, or not found,
  * stands. Valid until the next node is made; 0 at first. */
 uint8_t *x_proof(struct ctx *c, expr e);
+/* exact.c: the integer that the float v is rounded to, where it is an index whatever its sizes are; or NULL */
+expr x_exact_index(struct ctx *c, expr v);
 
 /* ---- index.c: operands are of type IDX and not poison */
 expr idx_addmul(struct ctx *c, expr a, expr b, int64_t f); /* a + b * f */

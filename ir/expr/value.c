@@ -285,7 +285,7 @@ expr x_cast(struct ctx *c, enum dtype t, expr a) {
     if (a->type == t) return a;
     if (is_const(a)) return fold_cast(c, t, a);
     if (t == BOOL) return x_cmp(c, X_NE, a, x_num(c, a->type, 0));
-    expr index = t == I64 ? unwrapped(c, a) : NULL;
+    expr index = t != I64 ? NULL : a->type == F32 || a->type == F64 ? x_exact_index(c, a) : unwrapped(c, a);
     if (index) return x_idxval(c, index);
     return NODE(c, X_CAST, t, a);
 }

@@ -2,6 +2,7 @@
 #include "ir/base/checked.h"
 #include "ir/loop/loop.h"
 #include <criterion/criterion.h>
+#include <math.h>
 
 static struct ctx *c;
 static expr n, h, V, W;
@@ -88,6 +89,35 @@ Test(expr, what_fills_a_size_up_to_a_multiple) {
     cr_assert_eq(x_select(c, less, x_add(c, r, nine), r), x_idxval(c, fill));
     cr_assert_neq(x_select(c, less, r, x_add(c, r, nine)), x_idxval(c, fill));
     cr_assert_neq(x_select(c, less, x_add(c, r, x_const_i(c, I64, 8)), r), x_idxval(c, fill));
+}
+static expr counted(enum xop round, enum dtype t, expr n, double less, double by, double more) {
+    expr v = x_cast(c, t, x_idxval(c, n));
+    v = x_bin(c, X_ADD, x_bin(c, X_DIV, x_bin(c, X_SUB, v, x_const_f(c, t, less)), x_const_f(c, t, by)),
+              x_const_f(c, t, more));
+    return x_cast(c, I64, round == X_ADD ? v : x_un(c, round, v));
+}
+Test(expr, sizes_that_floats_count) {
+    expr m = x_sym(c, sym_new(c, "M", 0, 100000, false)), far = x_sym(c, sym_new(c, "F", 0, 10000000, false));
+    /* the frames of a window of 7 cells, 3 apart, rounded up */
+    cr_assert_eq(counted(X_CEIL, F32, m, 7, 3, 1), x_idxval(c, x_divi(c, x_addi(c, m, -2), 3)));
+    cr_assert_eq(counted(X_FLOOR, F32, m, 7, 3, 1), x_idxval(c, x_divi(c, x_addi(c, m, -4), 3)));
+    cr_assert_eq(counted(X_ADD, F32, x_addi(c, m, 4), 7, 3, 1), x_idxval(c, x_divi(c, m, 3)));
+    cr_assert_eq(counted(X_ADD, F32, x_muli(c, m, -1), 7, 3, 1),
+                 x_idxval(c, x_divi(c, x_addi(c, x_muli(c, m, -1), -2), 3)));
+    cr_assert_eq(counted(X_ADD, F32, m, 7, 3, 1)->op, X_CAST);    /* of either sign */
+    cr_assert_eq(counted(X_CEIL, F32, far, 7, 3, 1)->op, X_CAST); /* floats do not tell these apart */
+    cr_assert_eq(counted(X_CEIL, F64, far, 7, 3, 1), x_idxval(c, x_divi(c, x_addi(c, far, -2), 3)));
+    cr_assert_eq(counted(X_CEIL, F32, m, 7, 2.5, 1)->op, X_CAST);
+    cr_assert_eq(counted(X_CEIL, F32, m, 7, -3, 1)->op, X_CAST);
+    for (int up = 0; up < 2; up++) /* and so do floats */
+        for (int64_t k = 0; k <= 100000; k += k < 1000 || k > 99000 ? 1 : 61) {
+            float v = ((float)k - 7) / 3 + 1;
+            int64_t found, want = (int64_t)(up ? ceilf(v) : floorf(v));
+            expr e = x_toidx(c, counted(up ? X_CEIL : X_FLOOR, F32, m, 7, 3, 1));
+            struct subst at = {{.arena = &c->arena}};
+            map_put(&at.map, PKEY(m->u.sym), (void *)x_int(c, k));
+            cr_assert(x_is_int(x_subst(c, e, &at), &found) && found == want, "%d: %d", (int)k, (int)found);
+        }
 }
 Test(expr, factors_leave_divisions_by_sums) {
     expr i = x_var(c, var_new(c, "i", x_muli(c, n, 3))), two = x_var(c, var_new(c, "two", x_int(c, 2)));
