@@ -13,7 +13,7 @@ static void copy_for(struct node *n, struct use u) {
     struct node *by = node_new(n->in, u.node, n->domain, n->op_type, n->ins.v, n->ins.n, 1);
     by->origin = n->origin;
     for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
-    by->outs.v[0]->type = n->outs.v[0]->type;
+    by->outs.v[0]->type = n->outs.v[0]->type, by->outs.v[0]->each = n->outs.v[0]->each;
     node_set_input(u.node, u.index, by->outs.v[0]);
 }
 static void split_readers(void *env, struct node *n) {
