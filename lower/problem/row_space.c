@@ -25,7 +25,7 @@ static void set_role(struct finder *q, const struct var *v, int role) {
 static int *dims_of(struct finder *q, const struct buf *b) {
     int *d = map_get(&q->dims, PKEY(b));
     if (!d) {
-        d = NEWN(&q->c->arena, int, b->nd + 1);
+        d = NEWN(&q->c->arena, int, b->nlogical + 1);
         map_put(&q->dims, PKEY(b), d);
     }
     return d;
@@ -39,14 +39,14 @@ static const struct var *bare(struct finder *q, expr e) {
     }
     return e->op == X_VAR ? e->u.var : NULL;
 }
-/* v indexes dim k of b: what is known of one holds for the other. */
+/* v indexes logical dim k of b: what is known of one holds for the other. */
 static void meet(struct finder *q, const struct var *v, const struct buf *b, int k) {
     int *dim = &dims_of(q, b)[k];
-    if (x_is(v->extent, 1) || x_is(b->dims[k], 1)) return;
+    if (x_is(v->extent, 1) || x_is(b->logical[k], 1)) return;
     if (known(q, v) && !*dim) {
         *dim = row_role(q->r, v) + 3;
         q->changed = true;
-    } else if (!known(q, v) && *dim && v->extent == b->dims[k]) {
+    } else if (!known(q, v) && *dim && v->extent == b->logical[k]) {
         set_role(q, v, *dim - 3);
         q->changed = true;
     }
