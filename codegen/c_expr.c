@@ -240,8 +240,15 @@ static bool mixes_signs(expr e, int k) {
     return e->type == U32 && xop_class((enum xop)e->op) == XC_BINARY && c_operator((enum xop)e->op, U32, 1) &&
            is_widened(e->arg[k]);
 }
+/* gcc warns where a comparison shows it the complement of a widened unsigned integer. */
+static bool is_complement(expr e, int k) {
+    expr v = e->arg[k]->op == X_NOT ? e->arg[k]->arg[0] : NULL;
+    return v && xop_class((enum xop)e->op) == XC_COMPARE && v->op == X_CAST && v->arg[0]->type != BOOL &&
+           !dtype_is_signed((enum dtype)v->arg[0]->type);
+}
 static struct piece operand(struct fe *f, expr e, int k, int lanes) {
-    if (lanes > 1 || (!beside_zero(e, k) && !mixes_signs(e, k))) return c_value(f, e->arg[k], lanes);
+    if (lanes > 1 || (!beside_zero(e, k) && !mixes_signs(e, k) && !is_complement(e, k)))
+        return c_value(f, e->arg[k], lanes);
     named(f, e->arg[k], 0, print_plain); /* the second use is what gives it the name */
     return named(f, e->arg[k], 0, print_plain);
 }
