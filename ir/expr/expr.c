@@ -1,6 +1,6 @@
 /* Expressions: the table that makes equal ones the same node, and leaves. See expr.h; the constructors that simplify
  * stand in index.c (index arithmetic) and value.c (all others), rebuilding in map.c, bounds and proofs
- * in bounds.c, constant folding of values in fold.c. Shared by graph IR (dims) and loop IR (everything). */
+ * in bounds.c and prove.c, constant folding of values in fold.c. Shared by graph IR (dims) and loop IR (everything). */
 #include "ir/expr/fold.h"
 #include "ir/expr/int.h"
 #include <string.h>

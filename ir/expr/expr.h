@@ -80,7 +80,7 @@ enum xop {
 };
 
 /* What proofs may take for a variable whose loop runs only where the maximum `clamp` in its extent is its operand `is`:
- * `var`, whose extent has that instead (bounds.c). */
+ * `var`, whose extent has that instead (prove.c). */
 struct unclamped {
     expr clamp, is, var;
 };
@@ -152,7 +152,7 @@ struct expr {
 struct var *var_new(struct ctx *c, const char *name, expr extent);
 /* A variable for each of the extents, called PREFIX0, PREFIX1 ..: v, and as expressions. */
 void vars_over(struct ctx *c, const char *prefix, const expr *extents, int n, const struct var **v, expr *at);
-void var_unclamp(struct ctx *c, struct var *v); /* sets `unclamped`; called by var_new (bounds.c) */
+void var_unclamp(struct ctx *c, struct var *v); /* sets `unclamped`; called by var_new (prove.c) */
 struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced);
 expr x_poison(struct ctx *c);
 expr x_int(struct ctx *c, int64_t v);                            /* IDX constant */
@@ -212,7 +212,7 @@ const char *xop_name(enum xop op);
 int xop_operands(enum xop op); /* -1: any number */
 enum xop_class xop_class(enum xop op);
 
-/* ---- analysis (bounds.c) */
+/* ---- analysis (bounds.c, prove.c, places.c) */
 /* Interval of an IDX expression over all values of its variables and symbols; NEG_INF / POS_INF when unbounded. */
 void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
 /* What a size counts as where times are predicted: `open` stands for symbols of which nothing is known. */

@@ -11,7 +11,7 @@ expr x_node(struct ctx *c, enum xop op, enum dtype type, const expr *args, int n
 #define NODE(c, op, type, ...)                                                                                         \
     x_node((c), (op), (type), (const expr[]){__VA_ARGS__}, (int)(sizeof((const expr[]){__VA_ARGS__}) / sizeof(expr)))
 bool x_poisoned(const expr *a, int n); /* one of them is missing or poison */
-/* What is known of e's sign, for bounds.c to keep: nodes do not change, so a proof that was found, or not found,
+/* What is known of e's sign, for prove.c to keep: nodes do not change, so a proof that was found, or not found,
  * stands. Valid until the next node is made; 0 at first. */
 uint8_t *x_proof(struct ctx *c, expr e);
 /* exact.c: the integer that the float v is rounded to, where it is an index whatever its sizes are; or NULL */

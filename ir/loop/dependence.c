@@ -1,4 +1,4 @@
-/* Dependences between iterations, see dependence.h. The proofs of ir/expr/bounds.c say how far digits reach. */
+/* Dependences between iterations, see dependence.h. The proofs of ir/expr/prove.c say how far digits reach. */
 #include "ir/loop/dependence.h"
 #include "ir/base/checked.h"
 

@@ -1,5 +1,5 @@
 /* What the verifier knows at a statement: conditions around it, as inequalities e <= 0, and proofs from these. The
- * proofs without conditions are those of ir/expr/bounds.c. */
+ * proofs without conditions are those of ir/expr/prove.c. */
 #include "ir/base/checked.h"
 #include "ir/verify/loop_int.h"
 
