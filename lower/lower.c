@@ -176,9 +176,12 @@ static void copy_for(struct lowering *l, const struct node *n, struct buf *dst, 
     lower_copy(l, dst, src);
     l->nodes = nodes, l->origin = origin;
 }
-/* Does one of the definition's checks say that a and b are the same? */
+/* Does one of the definition's checks say that a and b are the same? Not of long sizes: the verifier, which meets them
+ * after others were put into their place, may not find that again. */
 static bool checked_equal(struct lowering *l, struct node *n, expr a, expr b) {
+    enum { LONG = 20 };
     expr apart = x_sub(l->c, a, b);
+    if (x_count(apart, LONG) == LONG) return false;
     for (struct stmt *s = classify_node(l->probes, n)->stmts.first; s; s = s->next) {
         expr cond = s->kind == S_CHECK ? s->u.check.cond : NULL;
         if (!cond || cond->op != X_EQ || cond->arg[0]->type != IDX) continue;
@@ -208,7 +211,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
     struct buf *bytes = lower_buf(l, n->ins.v[operand]), *of = lower_stored(l, bytes);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
     expr cells = x_int(l->c, 1);
-    for (int k = 0; k < v->type.rank; k++) cells = x_mul(l->c, cells, v->type.dims[k]);
+    for (int k = v->type.rank; k-- > 0;) cells = x_mul(l->c, cells, v->type.dims[k]); /* as the verifier counts */
     expr end = x_add(l->c, off, cells), room = buf_cells(l->c, of);
     if (!x_proves_le(l->c, x_int(l->c, 0), off) || (!x_proves_le(l->c, end, room) && !checked_equal(l, n, end, room)))
         return false; /* sizes that cannot be compared: a copy */

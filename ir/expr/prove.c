@@ -27,17 +27,6 @@ static expr product_end(struct ctx *c, expr p, int64_t k) {
     }
     return NULL;
 }
-/* The first minimum, maximum or choice among the factors of p, and the other ones; NULL: there is none. */
-static expr choice_in(struct ctx *c, expr p, expr *others) {
-    for (int side = 0; side < 2; side++) {
-        expr e = p->arg[side], inner = NULL;
-        if (e->op == X_MIN || e->op == X_MAX || e->op == X_SELECT) return *others = p->arg[1 - side], e;
-        if (e->op != X_PROD || !(inner = choice_in(c, e, others))) continue;
-        *others = x_mul(c, *others, p->arg[1 - side]);
-        return inner;
-    }
-    return NULL;
-}
 /* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f, whatever whole periods were taken out of x; NULL if m has not
  * this form. */
 static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
@@ -113,6 +102,9 @@ static expr at_ends(struct ctx *c, expr x, int64_t f) {
 static expr end_of(struct ctx *c, expr x) {
     if (x->op == X_VAR) return x->u.var->extent;
     expr last = at_ends(c, x, 1);
+    int64_t konst;
+    const expr *t;
+    const int64_t *co;
     for (int pass = 0; last && pass < 2; pass++) /* quotients first: what they leave may meet */
         for (int k = 0; last->op == X_LIN && k < last->n; k++) {
             expr a = last->arg[k], most = NULL;
@@ -123,7 +115,9 @@ static expr end_of(struct ctx *c, expr x) {
             if (pass == 1 && a->op == X_MOD && f < 0) most = x_int(c, 0);
             if (most) last = x_add(c, without(c, last, k), most), k = -1;
         }
-    return last ? x_addi(c, last, 1) : NULL;
+    if (!last) return NULL;
+    x_terms(c, last, &konst, &t, &co); /* part of a vector's lanes end before the others */
+    return x_addi(c, last, konst < -1 ? -konst : 1);
 }
 /* The last x//n for x < n*q: q - 1. NULL: this is no such quotient. */
 static expr last_quotient(struct ctx *c, expr a) {
@@ -135,32 +129,29 @@ static bool not_negative(struct ctx *c, expr e, int depth, int *budget) {
     expr below = x_addi(c, x_muli(c, e, -1), -1), whole = undivided(c, below);
     return negative(c, below, depth, budget) || (whole && negative(c, whole, depth, budget));
 }
-/* Is rest + f*by*(this minimum, maximum or choice) negative, for by >= 0, with its operands in its place? */
-static bool either(struct ctx *c, expr a, expr by, expr rest, int64_t f, int depth, int *budget) {
-    bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
-    for (int k = a->op == X_SELECT; k < a->n; k++)
-        if (negative(c, x_add(c, rest, x_muli(c, x_mul(c, a->arg[k], by), f)), depth - 1, budget) == any) return any;
-    return !any;
-}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi, q;
     if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before there is a rest: sums of sizes are long */
-    expr rest = without(c, e, k), end, by;
+    expr rest = without(c, e, k), end;
     switch (a->op) {
     case X_VAR:
         return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1, budget);
     case X_GUARD:
         return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1, budget);
     case X_PROD:
-        if ((end = product_end(c, a, f))) return negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget);
-        if (!(end = choice_in(c, a, &by))) return -1;
-        x_bounds(c, by, &lo, &hi);
-        return lo < 0 ? -1 : either(c, end, by, rest, f, depth, budget);
+        end = product_end(c, a, f);
+        return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
     case X_MIN:
     case X_MAX:
-    case X_SELECT: return either(c, a, x_int(c, 1), rest, f, depth, budget);
+    case X_SELECT: {
+        expr x = a->arg[a->op == X_SELECT], y = a->arg[1 + (a->op == X_SELECT)];
+        bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1, budget);
+        bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
+        if (any ? nx : !nx) return nx;
+        return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1, budget);
+    }
     case X_DIV:
         if ((end = finer_div(e, a, f, &q)) &&
             negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))

@@ -254,14 +254,15 @@ static int64_t width_at(const struct vec *w, int64_t most, int64_t at) {
     while (most > w->extent - at) most /= 2;
     return most;
 }
-/* Do the lanes from `at` on access cells side by side, or one cell, or such that are found? Terms that join in a whole
- * range may not in a part. */
+/* Do the lanes from `at` on access cells side by side, or one cell, or such that are found, and is it proved that they
+ * lie inside, if it is of all lanes? Terms that join in a whole range may not in a part. */
 static bool stride_known(const struct vec *w, const struct access *a, const struct var *lane, int64_t at) {
     struct ctx *c = w->x->c;
     expr idx[34], rest, by = x_addi(c, x_var(c, lane), at);
     int64_t k;
     for (int d = 0; d < a->buf->nd; d++) idx[d] = x_subst1(c, a->idx[d], w->v, by);
     expr off = buf_offset(c, a->buf, idx);
+    if (buf_proves_inside(c, a->buf, a->idx) && !buf_proves_inside(c, a->buf, idx)) return false;
     return x_linear_in(c, off, lane, &k, &rest) || (!a->linear && x_lanes_found(c, off, lane));
 }
 static bool strides_known(const struct vec *w, int64_t most) {

@@ -622,7 +622,7 @@ Test(expr, loops_over_sums_that_are_one_come_apart_and_together) {
 }
 Test(expr, cells_in_the_rest_of_vectors_are_of_the_last_row) {
     /* what 16 cells at a time leave of h x rows x 17, 8 at a time: at no row below 0, nor behind the last one */
-    expr rows = odd_rows(false), all = x_muli(c, x_mul(c, h, rows), 17), less = x_modi(c, all, 16);
+    expr rows = x_addi(c, n, 1), all = x_muli(c, x_mul(c, h, rows), 17), less = x_modi(c, all, 16);
     expr cells = x_var(c, var_new(c, "cells", x_divi(c, less, 8))), lane = x_var(c, var_new(c, "l", x_int(c, 8))),
          flat = x_add(c, x_add(c, x_sub(c, all, less), x_muli(c, cells, 8)), lane),
          row = x_div(c, flat, x_muli(c, rows, 17));
