@@ -618,6 +618,10 @@ Test(expr, loops_over_sums_that_are_one_come_apart_and_together) {
         cr_assert_eq(joined, flat);
         cr_assert(x_proves_lt(c, b, h));
         cr_assert_not(x_proves_lt(c, x_addi(c, b, 1), h));
+        /* half a vector's lanes end before the others, at no whole row of 17 */
+        expr odd = x_muli(c, rows, 17), half = x_var(c, var_new(c, "half", x_int(c, 8))),
+             some = x_var(c, var_new(c, "some", x_divi(c, x_mul(c, h, odd), 16)));
+        cr_assert(x_proves_lt(c, x_div(c, x_add(c, x_muli(c, some, 16), half), odd), h));
     }
 }
 Test(expr, cells_in_the_rest_of_vectors_are_of_the_last_row) {
