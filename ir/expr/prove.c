@@ -361,57 +361,15 @@ static expr undivided(struct ctx *c, expr e) {
     }
     return NULL;
 }
-/* ---- A variable has a value only in a pass of its loop: the size that this runs to is 1 or more. Rows are looked up
- * in a picture that has some, then. */
-struct passes {
-    struct ctx *c;
-    const struct sym *size; /* of a loop that does not run where it is 0 */
-    struct subst with;
-};
-static bool find_size(void *env, expr e) {
-    struct passes *q = env;
-    if (e->op == X_SYM && e->u.sym->lo != NEG_INF && !q->size) q->size = e->u.sym;
-    return true;
-}
-static bool find_pass(void *env, expr e) {
-    struct passes *q = env, of = {q->c, NULL, {{.arena = &q->c->arena}}};
-    int64_t n;
-    if (q->size || e->op != X_VAR || e->u.var->extent->op == X_CONST) return !q->size;
-    x_visit(e->u.var->extent, find_size, &of);
-    if (!of.size) return true;
-    map_put(&of.with.map, PKEY(of.size), (void *)x_int(q->c, of.size->lo));
-    if (x_is_int(x_subst(q->c, e->u.var->extent, &of.with), &n) && n <= 0) q->size = of.size;
-    return !q->size;
-}
-static bool put_extent(void *env, expr e) {
-    struct passes *q = env;
-    if (e->op != X_VAR || !x_uses_sym(e->u.var->extent, q->size) || map_get(&q->with.map, PKEY(e->u.var))) return true;
-    const struct var *v = var_new(q->c, e->u.var->name, x_subst(q->c, e->u.var->extent, &q->with));
-    map_put(&q->with.map, PKEY(e->u.var), (void *)x_var(q->c, v));
-    return true;
-}
-/* e for such a size of 1 or more; e itself: there is none, or e does not depend on it but by the variable. */
-static expr in_a_pass(struct ctx *c, expr e) {
-    struct passes q = {c, NULL, {{.arena = &c->arena}}};
-    if (!x_has(e, XF_VAR) || !x_has(e, XF_SYM)) return e;
-    x_visit_with(e, XF_VAR, find_pass, &q);
-    if (!q.size) return e;
-    const struct sym *s = sym_new(c, q.size->name, q.size->lo + 1, q.size->hi, false);
-    map_put(&q.with.map, PKEY(q.size), (void *)x_sym(c, s));
-    x_visit_with(e, XF_VAR, put_extent, &q);
-    return x_subst(c, e, &q.with);
-}
 enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
 static bool search_negative(struct ctx *c, expr e) {
-    int budget = PROOF_BUDGET, again = PROOF_BUDGET, last = PROOF_BUDGET, pass = PROOF_BUDGET;
+    int budget = PROOF_BUDGET, again = PROOF_BUDGET, last = PROOF_BUDGET;
     if (refuted(e)) return false;
     if (negative(c, e, PROOF_DEPTH, &budget)) return true;
     expr simpler = unclamped(c, e); /* what is built for it asks for proofs of what holds fewer such variables */
     if (simpler != e && negative(c, simpler, PROOF_DEPTH, &again)) return true;
     expr whole = undivided(c, e);
-    if (whole && negative(c, whole, PROOF_DEPTH, &last)) return true;
-    expr passing = in_a_pass(c, e);
-    return passing != e && negative(c, passing, PROOF_DEPTH, &pass);
+    return whole && negative(c, whole, PROOF_DEPTH, &last);
 }
 enum proof { PROOF_NEW, PROOF_FOUND, PROOF_MISSING };
 /* The same questions come again and again: of each copy of a body, by every verifier and printer. */

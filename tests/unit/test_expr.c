@@ -90,16 +90,6 @@ Test(expr, what_fills_a_size_up_to_a_multiple) {
     cr_assert_neq(x_select(c, less, r, x_add(c, r, nine)), x_idxval(c, fill));
     cr_assert_neq(x_select(c, less, x_add(c, r, x_const_i(c, I64, 8)), r), x_idxval(c, fill));
 }
-Test(expr, sizes_in_a_pass_of_their_loop) {
-    /* for o < H: the last row of a picture of (H+1)//2, which has one */
-    expr o = x_var(c, var_new(c, "o", h)), half = x_divi(c, x_addi(c, h, 1), 2),
-         at = x_bin(c, X_MIN, x_addi(c, half, -1), o), other = x_sym(c, sym_new(c, "G", 0, 1000, false));
-    cr_assert(x_proves_inside(c, at, half));
-    cr_assert_not(x_proves_le(c, x_int(c, 1), x_bin(c, X_MIN, half, x_addi(c, o, 1)) == at ? o : at));
-    cr_assert_not(x_proves_le(c, x_int(c, 0), x_addi(c, half, -1))); /* without a pass */
-    cr_assert_not(x_proves_le(c, x_int(c, 0), x_bin(c, X_MIN, x_addi(c, other, -1), o)));
-    cr_assert_not(x_proves_le(c, x_int(c, 2), x_add(c, half, x_muli(c, o, 0))));
-}
 static expr counted(enum xop round, enum dtype t, expr n, double less, double by, double more) {
     expr v = x_cast(c, t, x_idxval(c, n));
     v = x_bin(c, X_ADD, x_bin(c, X_DIV, x_bin(c, X_SUB, v, x_const_f(c, t, less)), x_const_f(c, t, by)),
