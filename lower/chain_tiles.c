@@ -9,7 +9,7 @@
 /* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
 int64_t chain_room(const struct lowering *l) {
     const struct machine *m = l->o->target->machine;
-    return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2 * (l->o->threads > 1 ? l->o->threads : 1);
+    return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2 * lower_threads(l);
 }
 static double typical(struct ctx *c, expr extent, bool outermost) {
     return (double)x_typical(c, extent, outermost ? 1 : OPEN_SIZE);

@@ -120,6 +120,7 @@ bool lower_same_dims(const struct buf *a, const struct buf *b); /* logical exten
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
                       int src_axis);
 void lower_stmt(struct lowering *l, struct stmt *s);
+static inline int lower_threads(const struct lowering *l) { return l->o->threads > 1 ? l->o->threads : 1; }
 
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people. */

@@ -114,6 +114,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     bool stages = stages_problem(l->c, stmts, &l->external, &k);
     struct algorithm_query q = {l->c,
                                 l->o->target->machine,
+                                lower_threads(l),
                                 l->m,
                                 l->entry,
                                 stmts,

@@ -73,9 +73,9 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     if (same && n->outs.n == 1) return wanted_of(l, n->outs.v[0]);
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
     struct block stages = k->stmts; /* rows that are asked change nothing */
-    struct algorithm_query q = {
-        l->c, l->o->target->machine, l->m, l->entry, &stages, &p, layout_of_operand, NULL, NULL, as_it_is, &r,
-        NULL, &l->o->algorithms,     NULL, NULL};
+    struct algorithm_query q = {l->c, l->o->target->machine, 1,    l->m, l->entry, &stages,
+                                &p,   layout_of_operand,     NULL, NULL, as_it_is, &r,
+                                NULL, &l->o->algorithms,     NULL, NULL};
     const struct algorithm *row = algorithm_choose(&q, n->name, &why);
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;

@@ -18,6 +18,7 @@ struct algorithm_wishes {
 struct algorithm_query {
     struct ctx *c;
     const struct machine *m;
+    int threads;             /* that run a kernel */
     struct module *module;   /* gets the texts that a row calls */
     struct proc *entry;      /* has the buffers, and gets those that a row makes */
     struct block *stmts;     /* stages, and allocations of what they make */

@@ -368,8 +368,9 @@ static void replace_sum(const struct work *k, struct buf *y) {
 }
 
 /* ---- bands */
-/* So many rows of tiles as the second level of cache has room for, where no level keeps all tiles and their products,
- * and a band saves more than weights cost that each band reads anew, and than the copy of its result. */
+/* So many rows of tiles as the second level of all threads' caches has room for, where no level keeps all tiles and
+ * their products, and a band saves more than weights cost that each band reads anew, and than the copy of its result.
+ */
 static int64_t rows_of_band(const struct work *k) {
     const struct machine *m = k->q->m;
     struct sizes_of z = sizes_of(k->q, k->row);
@@ -377,7 +378,7 @@ static int64_t rows_of_band(const struct work *k) {
     if (k->dims != 2 || !algorithm_has_rows(k->q)) return 0;
     if (!x_is_int(k->along[0], &high) || !x_is_int(k->along[1], &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
-    double room = (double)m->l2.bytes, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
+    double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
     if (all <= (double)(m->last_bytes ? m->last_bytes : m->l2.bytes) || row > 2 * room) return 0;
     int64_t rows = row < room ? (int64_t)(room / row) : 1, passes = (high + rows - 1) / rows;
     rows = (high + passes - 1) / passes;
