@@ -502,7 +502,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
     struct buf *stored = q->at->stored(q->at->env, from);
     if (q->a == stored->type && !q->channel && !q->moved) from = stored;
-    else if (q->a != from->type || q->channel) from = move_operand(q);
+    else if (q->a != stored->type || q->channel) from = move_operand(q);
     if (fill) fill = plus(c, fill, q->moved);
     if (fill && q->a == F32) fill = x_cast(c, F32, fill);
     expr x = x_load(c, from, a->arg, a->n - a->has_fill, fill), w = x_load(c, q->b, b->arg, b->n, NULL);
