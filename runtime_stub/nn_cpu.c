@@ -2,7 +2,7 @@
 /* ---- the CPU. A row for each instruction set that a target may need. */
 struct feature {
     const char *name, *lacks;
-    unsigned leaf, subleaf, word, bit; /* of CPUID: word 0 is EAX; of other machines `bit` alone */
+    unsigned leaf, subleaf, word, bit; /* of CPUID: word 0 is EAX; of other machines an entry of the auxiliary vector */
     unsigned state;                    /* registers that the system must keep (XCR0) */
 };
 #define FEATURE(name, leaf, subleaf, word, bit, state)                                                                 \
@@ -47,8 +47,11 @@ static int has(const struct feature *f) {
 #elif defined __aarch64__ && defined __linux__
 #include <sys/auxv.h>
 #define CPU_ASKED 1
-static const struct feature features[] = {FEATURE("dotprod", 0, 0, 0, 20, 0)}; /* HWCAP_ASIMDDP */
-static int has(const struct feature *f) { return (int)(getauxval(AT_HWCAP) >> f->bit & 1); }
+static const struct feature features[] = {
+    FEATURE("dotprod", AT_HWCAP, 0, 0, 20, 0), /* HWCAP_ASIMDDP */
+    FEATURE("i8mm", AT_HWCAP2, 0, 0, 13, 0),   /* HWCAP2_I8MM */
+};
+static int has(const struct feature *f) { return (int)(getauxval(f->leaf) >> f->bit & 1); }
 #endif
 
 #ifdef CPU_ASKED

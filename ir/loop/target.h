@@ -37,6 +37,7 @@ struct instr_row {
     int bound;
     struct {
         int lanes, groups, side; /* of SCOPE_TILE: the extents of the last three loops */
+        bool whole;              /* all groups, no fewer */
     } tile;
     bool moves; /* cells, as they are: the operands may be of any one type that is as wide as the holes' */
     /* The text is right where that operand's cells lie within these two; hole NULL: wherever they lie. */

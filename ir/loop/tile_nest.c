@@ -7,6 +7,7 @@ enum { INNER = 3, MOST = 16 }; /* lanes, q, k; all loops */
 static bool inner_loops(struct stmt *const *loop, expr (*step)[3], const struct instr_row *row, int *found) {
     int64_t side = row->tile.side, lanes = row->tile.lanes, groups;
     if (!x_is_int(loop[1]->u.loop.var->extent, &groups) || groups > row->tile.groups) return false;
+    if (row->tile.whole && groups < row->tile.groups) return false;
     *found = (int)groups;
     const int64_t want[INNER][4] = {{lanes, 1, 0, side}, {groups, 0, side, side * lanes}, {side, 0, 1, 1}};
     for (int k = 0; k < INNER; k++) {

@@ -191,9 +191,10 @@ static bool must_group(const struct sums *q, const struct micro *k, int64_t chan
 static double cycles_with(const struct sums *q, const struct micro_speed *s, int64_t channels, double products,
                           double cells) {
     const struct micro *k = s->micro;
-    double copy = must_group(q, k, channels) ? cells * COPY : cycles_of_copy(q, k->a, cells);
-    if (channels) products *= (double)in_groups(channels, k) / (double)channels;
-    return products / micro_products(q->at->m, s) + copy + cycles_of_weights(q, k->b);
+    double more = channels ? (double)in_groups(channels, k) / (double)channels : 1;
+    double copy = must_group(q, k, channels) ? cells * more * COPY : cycles_of_copy(q, k->a, cells);
+    double sums = micro_sums(q->at->m, k, typical_cells(q->c, q->s->u.stage.axes, q->s->u.stage.naxes, 1));
+    return products * more / micro_products(q->at->m, s) + copy + sums + cycles_of_weights(q, k->b);
 }
 /* The steps of the sum over a group's channels, from where it begins, are whole ones of the micro-kernel. */
 static bool sums_groups(const struct sums *q, const struct micro *k) {

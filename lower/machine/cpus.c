@@ -121,6 +121,16 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                   NO_MORE},
                                 neon_dots[] = {{&micro_smull_smlal_sadalp, 4, 0.6}, MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
+                                /* two instructions each */
+    i8mm_dots[] = {{&micro_smmla, 6, 1},
+                   {&micro_ummla, 6, 1},
+                   {&micro_usmmla, 6, 1},
+                   {&micro_usdot, 3, 2},
+                   {&micro_sudot, 3, 2},
+                   {&micro_sdot, 3, 2},
+                   {&micro_udot, 3, 2},
+                   MULL,
+                   NO_MORE},
                                 a55_dots[] = {{&micro_sdot, 4, 1},
                                               {&micro_udot, 4, 1},
                                               {&micro_smull_sadalp, 4, 0.35},
@@ -210,6 +220,7 @@ const struct machine machine_avx512bf16 = {AVX512_OF(1 << 20, halved), .name = "
 const struct machine machine_amx = {AVX512_OF(2 << 20, fused), .name = "amx", .micros = amx_dots};
 const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
 const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};
+const struct machine machine_i8mm = {NEON, .name = "i8mm", .micros = i8mm_dots};
 /* Its second level has 64 to 256 KB, and mostly half of that. What bytes cost is that of the others. */
 const struct machine machine_cortex_a55 = {CPU,
                                            THREADS,

@@ -13,6 +13,10 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
 double micro_products(const struct machine *m, const struct micro_speed *s) {
     return (s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts;
 }
+double micro_sums(const struct machine *m, const struct micro *micro, double cells) {
+    enum { ACCESSES = 4 }; /* begun there, loaded, stored, loaded by what follows */
+    return micro_has_tiles(micro) ? cells / micro->n0 * ACCESSES / machine_op(m, X_LOAD, F32)->starts : 0;
+}
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
         if (s->micro->a == t && s->micro->sum == sum) return micro_products(m, s);

@@ -72,14 +72,16 @@ struct machine {
     const struct gpu *gpu;   /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
-    machine_avx512vnni, machine_avx512bf16, machine_amx, machine_neon, machine_dotprod, machine_cortex_a55,
-    machine_rv64, machine_cortex_m4, machine_cortex_m55, machine_nvidia, machine_orin;
+    machine_avx512vnni, machine_avx512bf16, machine_amx, machine_neon, machine_dotprod, machine_i8mm,
+    machine_cortex_a55, machine_rv64, machine_cortex_m4, machine_cortex_m55, machine_nvidia, machine_orin;
 
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t); /* NULL: it has no such */
 /* The operation that sums products: a fused one, else the addition. NULL: nothing is known of sums of that type. */
 const struct operation *machine_multiply_add(const struct machine *m, enum dtype t);
 /* Products that a micro-kernel adds in a cycle. */
 double micro_products(const struct machine *m, const struct micro_speed *s);
+/* Cycles of so many sums that go through memory, if a micro-kernel does it so, besides its steps. */
+double micro_sums(const struct machine *m, const struct micro *micro, double cells);
 /* Products of factors that lie as t which are summed as `sum` in a cycle, by the first micro-kernel for them; 0:
  * nothing is known of such sums. */
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum);

@@ -30,6 +30,8 @@ DOT(vpmaddwd, I16, I16, 8, 2);
 DOT(vpmaddwd_x16, I16, I16, 16, 2);
 DOT(sdot, I8, I8, 4, 4);
 DOT(udot, U8, U8, 4, 4);
+DOT(usdot, U8, I8, 4, 4);
+DOT(sudot, I8, U8, 4, 4);
 PARTS(smull_smlal_sadalp, I8, I8, 4, 4, 2, 2, 1);
 DOT(smull_sadalp, I8, I8, 4, 2);
 DOT(umull_uadalp, U8, U8, 4, 2);
@@ -60,6 +62,12 @@ BYTE_TILES(tile_dpbuud, U8, U8);
 BYTE_TILES(tile_dpbsud, I8, U8);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 32, 2);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 16, 2);
+
+/* Of 2 x 2 sums in a vector, which 8 rows of two vectors fill the registers with. */
+#define MATRICES(row, a, b) const struct micro micro_##row = {a, b, I32, 8, 4, 16, 8, 0, 0, #row, 0}
+MATRICES(smmla, I8, I8);
+MATRICES(ummla, U8, U8);
+MATRICES(usmmla, U8, I8);
 
 /* Of warps, named as their instructions, too. */
 const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16", 0};

@@ -208,5 +208,7 @@ void contraction_cycles(struct plan *u, struct tiling *g) {
         if (g->scattered)
             cycles += s.y / (double)dtype_bytes(g->q->sum->u.stage.buf->type) / g->piece; /* each is stored by itself */
     }
-    g->cycles = turns * cycles;
+    const struct stmt *sum = g->q->sum;
+    g->cycles =
+        turns * cycles + micro_sums(u->m, g->micro, typical_cells(u->c, sum->u.stage.axes, sum->u.stage.naxes, 1));
 }

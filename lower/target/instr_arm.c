@@ -52,6 +52,23 @@ static const struct instr_row udot = {
               "    uint32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
               "    return vdotq_u32(c, vreinterpretq_u8_u32(vdupq_n_u32(four)), vld1q_u8(b));\n}\n",
     .c = "{C} = (nn_i32x4)nn_udot((uint32x4_t){C}, {&A}, {&B})"};
+/* Of bytes with a sign and bytes without, whichever is which. */
+static const struct instr_row usdot = {
+    .name = "usdot",
+    .body = NEON_DOT("4", "u8", "i8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
+    .helper = "static inline int32x4_t nn_usdot(int32x4_t c, const uint8_t *a, const int8_t *b) {\n"
+              "    uint32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
+              "    return vusdotq_s32(c, vreinterpretq_u8_u32(vdupq_n_u32(four)), vld1q_s8(b));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_usdot((int32x4_t){C}, {&A}, {&B})"};
+static const struct instr_row sudot = {
+    .name = "sudot",
+    .body = NEON_DOT("4", "i8", "u8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", U8, {4, 1}}},
+    .helper = "static inline int32x4_t nn_sudot(int32x4_t c, const int8_t *a, const uint8_t *b) {\n"
+              "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
+              "    return vusdotq_s32(c, vld1q_u8(b), vreinterpretq_s8_s32(vdupq_n_s32(four)));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_sudot((int32x4_t){C}, {&A}, {&B})"};
 /* Integers of 16 bits, one step of the sum: no less work than floats, but exact. */
 static const struct instr_row smlal = {
     .name = "smlal",
@@ -75,6 +92,8 @@ static const struct instr_row smlal_x4 = {
 #define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
 const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, NN_SQUARES_NEON, NULL};
 const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NN_SQUARES_NEON, NULL};
+const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmmla, &usdot,          &sudot,
+                                                  &sdot,     &udot,     MULL,       NN_SQUARES_NEON, NULL};
 
 /* ---- Cortex-M */
 #define SUM(k, a, b)                                                                                                   \

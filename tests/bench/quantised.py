@@ -21,8 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "models"))
 from modelset import ROOT, index, prepared     # noqa: E402
 
-TARGETS = "x86-avx512vnni,x86-avx512,x86-avx2,c99,aarch64,aarch64-dotprod,riscv64,cortex-m4"
-COUNTED = ("aarch64", "aarch64-dotprod", "riscv64", "cortex-m4")
+TARGETS = "x86-avx512vnni,x86-avx512,x86-avx2,c99,aarch64,aarch64-dotprod,aarch64-i8mm,riscv64,cortex-m4"
+COUNTED = ("aarch64", "aarch64-dotprod", "aarch64-i8mm", "riscv64", "cortex-m4")
 EXAMPLE = os.path.join(ROOT, "examples", "digits", "digits")
 MOST = 1.05
 LENGTH = 16       # of sequences; other open sizes are 1

@@ -11,7 +11,7 @@ from random_products import Products
 
 class Chains(Products):
     small_caches = True
-    targets = ["x86-avx512bf16", "x86-avx512bf16", "x86-amx", "x86-avx512vnni", "x86-avx512", "x86-avx2", "x86-avx2", "x86-64", "c99", "c99", "aarch64", "aarch64-dotprod",
+    targets = ["x86-avx512bf16", "x86-avx512bf16", "x86-amx", "x86-avx512vnni", "x86-avx512", "x86-avx2", "x86-avx2", "x86-64", "c99", "c99", "aarch64", "aarch64-dotprod", "aarch64-i8mm",
                "riscv64", "cortex-m4", "cortex-m55"]
 
     def __init__(self, seed):

@@ -19,7 +19,7 @@ BYTES = [np.uint8, np.int8]
 class Products(Maker):
     any_point = True    # no point of a product changes the order of its sum
     targets = ["x86-avx512vnni", "x86-avx512vnni", "x86-avx512bf16", "x86-amx", "x86-amx", "x86-avx512", "x86-avx2",
-               "x86-avxvnni", "x86-64", "c99", "aarch64", "aarch64-dotprod", "cortex-a55", "riscv64", "cortex-m4", "cortex-m55", "cuda", "cuda", "jetson"]
+               "x86-avxvnni", "x86-64", "c99", "aarch64", "aarch64-dotprod", "aarch64-i8mm", "cortex-a55", "riscv64", "cortex-m4", "cortex-m55", "cuda", "cuda", "jetson"]
 
     def __init__(self, seed):
         super().__init__(seed)

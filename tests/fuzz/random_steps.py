@@ -26,9 +26,10 @@ VALUE = {"bool": "bool", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "
 TARGETS = {"c99": None, "x86-64": None, "x86-avx2": "avx2", "x86-avxvnni": "avx_vnni", "x86-avx512": "avx512bw",
            "x86-avx512vnni": "avx512_vnni", "x86-avx512bf16": "avx512_bf16", "x86-amx": "amx_int8",
            "aarch64": "aarch64-linux-gnu-gcc qemu-aarch64",
-           "aarch64-dotprod": "aarch64-linux-gnu-gcc qemu-aarch64", "riscv64": "riscv64-linux-gnu-gcc qemu-riscv64",
+           "aarch64-dotprod": "aarch64-linux-gnu-gcc qemu-aarch64",
+           "aarch64-i8mm": "aarch64-linux-gnu-gcc qemu-aarch64", "riscv64": "riscv64-linux-gnu-gcc qemu-riscv64",
            "cuda": "g++"}       # Cortex-M prints what riscv64 does: scalars, with fma
-ROWS = ["vpmaddwd", "vpdpbusd_vex", "vpdpbusd", "sdot", "udot"]
+ROWS = ["vpmaddwd", "vpdpbusd_vex", "vpdpbusd", "sdot", "udot", "usdot", "sudot"]
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16, 16, 17, 20, 32]
 
 

@@ -33,7 +33,7 @@ NEEDS = {"c99": set(), "x86-64": set(), "x86-avx2": {"avx2", "fma", "f16c"}, "x8
          "x86-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "x86-avx512vnni": {"avx512_vnni", "avx512vl"},
          "x86-avx512bf16": {"avx512_vnni", "avx512_bf16"}, "x86-amx": {"avx512_vnni", "amx_int8"}}
 AARCH64 = ("aarch64-linux-gnu-gcc -static", "qemu-aarch64")
-CROSS = {"aarch64": AARCH64, "aarch64-dotprod": AARCH64, "cortex-a55": AARCH64,    # compiler, what runs it
+CROSS = {"aarch64": AARCH64, "aarch64-dotprod": AARCH64, "aarch64-i8mm": AARCH64, "cortex-a55": AARCH64,    # compiler, what runs it
          "riscv64": ("riscv64-linux-gnu-gcc -static", "qemu-riscv64")}
 
 

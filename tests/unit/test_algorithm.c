@@ -399,8 +399,9 @@ static int32_t *of_computed(const char *algorithm, const char *target, const cha
     return args[2].data;
 }
 Test(algorithm, products_of_computed_bytes_keep_the_bits) {
-    static const char *const targets[] = {"c99",         "x86-64",  "x86-avx2",        "x86-avx512bf16", "x86-amx",
-                                          "x86-avxvnni", "aarch64", "aarch64-dotprod", "cortex-m4",      "cortex-m55"};
+    static const char *const targets[] = {"c99",          "x86-64",      "x86-avx2",  "x86-avx512bf16",
+                                          "x86-amx",      "x86-avxvnni", "aarch64",   "aarch64-dotprod",
+                                          "aarch64-i8mm", "cortex-m4",   "cortex-m55"};
     static const char *types[][2] = {{"u8", "i8"}, {"i8", "u8"}, {"u8", "u8"}, {"i8", "i8"}};
     static const char *const zeros[] = {"", ", %za", ", %za, %none", ", %za, %zb"};
     static const int sizes[][3] = {{24, 64, 48}, {19, 13, 21}, {20, 7, 3}, {17, 1, 33}};

@@ -132,6 +132,15 @@ Test(choice, bytes_are_multiplied_in_tiles_where_channels_fill_them) {
     }
     says(choices("x86-amx", few, "%x: u8[1,3,28,28]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
 }
+/* Two rows by two lanes at a time, where the sums are long enough to be put in order for it. */
+Test(choice, bytes_are_multiplied_as_matrices_where_sums_are_long) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %v: i8[] = splat 0\n"
+                         "const %w: i8[32,128,1,1] = splat -3\nconst %f: i8[32,16,1,1] = splat -3\n",
+               *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[1,1]}",
+               *few = "%y: ? = QLinearConv(%x, %s, %z, %f, %s, %v, %s, %z) {kernel_shape=[1,1]}";
+    says(choices("aarch64-i8mm", consts, "%x: u8[1,128,28,28]", nodes), "contraction: usmmla, lanes 4 along n0");
+    says(choices("aarch64-i8mm", consts, "%x: u8[1,16,28,28]", few), "contraction: usdot, lanes 4 along n0");
+}
 /* Weights of unsigned bytes without their zero point need 16 bits. */
 Test(choice, weights_that_are_no_bytes_are_summed_in_pairs) {
     const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %i: i8[] = splat 7\n"

@@ -1,0 +1,19 @@
+/* A product of matrices, 2 x 2 sums at a time: rows and vectors of four sums, the bytes from one row or vector to the
+ * next, and the steps of the sum in up to three loops; each step multiplies two groups of 8 bytes. */
+struct nn_product {
+    ptrdiff_t rows, vectors, groups, c_row, c_vector, a_row, b_vector, n[3], a[3], b[3];
+};
+/* Loops over vectors, which are registers only where they are written out. */
+#if defined __clang__
+#define NN_WRITTEN_OUT _Pragma("clang loop unroll(full)")
+#else
+#define NN_WRITTEN_OUT _Pragma("GCC unroll 4")
+#endif
+/* The first halves of two vectors, and the second ones: of two rows of four sums, or of 16 bytes. */
+static inline int32x4_t nn_first_halves(int32x4_t a, int32x4_t b) {
+    return vreinterpretq_s32_s64(vzip1q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
+}
+static inline int32x4_t nn_second_halves(int32x4_t a, int32x4_t b) {
+    return vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
+}
+static inline int32x4_t nn_sixteen_bytes(const char *at) { return vreinterpretq_s32_s8(vld1q_s8((const int8_t *)at)); }
