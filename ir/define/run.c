@@ -70,7 +70,7 @@ static bool check_inputs(struct def *d) {
             if (v && v->type.kind == TY_TENSOR && !(s->types & TSET(v->type.dtype)))
                 return fail(E_TYPE, "input %d \"%s\": %s is not accepted here", i, s->name, dtype_name(v->type.dtype)),
                        false;
-            if (v && v->type.kind == TY_TENSOR && s->flags & SCALAR && !type_has_one_element(&v->type))
+            if (v && v->type.kind == TY_TENSOR && s->flags & SCALAR && !type_may_have_one_element(d->c, &v->type))
                 return fail(E_SHAPE, "input %d \"%s\" must have one element", i, s->name), false;
         }
         if (s->flags & VARIADIC) return true;

@@ -302,6 +302,14 @@ bool type_has_one_element(const struct type *t) {
         if (!x_is(t->dims[k], 1)) return false;
     return true;
 }
+bool type_may_have_one_element(struct ctx *c, const struct type *t) {
+    for (int k = 0; k < t->rank; k++) {
+        int64_t lo, hi;
+        x_bounds(c, t->dims[k], &lo, &hi);
+        if (lo > 1 || hi < 1) return false;
+    }
+    return true;
+}
 struct node *value_only_reader(const struct value *v) {
     return v->uses.n == 1 ? v->uses.v[0].node : NULL;
 }

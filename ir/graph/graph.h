@@ -177,8 +177,9 @@ const struct sym *graph_sym(struct graph *g, const char *name, int64_t lo,
                             int64_t hi); /* input symbol by name, made on first use */
 struct type type_tensor(struct ctx *c, enum dtype t, const expr *dims, int rank);
 bool type_equal(const struct type *a, const struct type *b);
-bool type_same_dims(const struct type *a, const struct type *b); /* rank and dims, by expression */
-bool type_has_one_element(const struct type *t);                 /* every known dim is 1 */
+bool type_same_dims(const struct type *a, const struct type *b);     /* rank and dims, by expression */
+bool type_has_one_element(const struct type *t);                     /* every known dim is 1 */
+bool type_may_have_one_element(struct ctx *c, const struct type *t); /* and those that only the run knows can be 1 */
 struct node *value_only_reader(const struct value *v);   /* NULL: several read it, none does, or it is a result */
 bool value_is_result(const struct value *v);             /* of its region */
 bool node_is(const struct node *n, const char *op_type); /* an operator of ai.onnx; false for NULL */

@@ -224,6 +224,7 @@ static bool join_types(struct graph *g, struct node *n, const struct type *a, co
 static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *infer_region) {
     struct region *branch[2] = {node_region(n, "then_branch"), node_region(n, "else_branch")};
     ctl_open_captures(n);
+    node_set_input(n, 0, ctl_one_element(n, n->in, n, n->ins.v[0]));
     if (!bind_branch(g, n, branch[0]) || !bind_branch(g, n, branch[1])) return INFER_FAILED;
     int cond = ctl_known_bool(n->ins.v[0]), nsyms = 0;
     if (cond >= 0 && (n->ins.v[0]->init || region_is_settled(n->in)))

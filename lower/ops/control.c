@@ -46,6 +46,16 @@ const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *ki
     return s;
 }
 
+struct value *ctl_one_element(struct node *n, struct region *r, struct node *before, struct value *v) {
+    struct ctx *c = r->graph->ctx;
+    if (!v || v->type.kind != TY_TENSOR || type_has_one_element(&v->type) || !type_may_have_one_element(c, &v->type))
+        return v;
+    struct value *none = graph_const(r->graph, "", tensor_new(&c->arena, I64, (int64_t[]){0}, 1));
+    struct node *reshape = node_new(r, before, "", "Reshape", (struct value *[]){v, none}, 2, 1);
+    reshape->origin = n->origin;
+    reshape->outs.v[0]->type = type_tensor(c, v->type.dtype, NULL, 0);
+    return reshape->outs.v[0];
+}
 expr ctl_load_scalar(struct lowering *l, struct value *v) {
     struct buf *b = lower_buf(l, v);
     expr zeros[33]; /* one element, whatever the rank */
@@ -401,7 +411,8 @@ static struct value *counted(const struct node *n, const struct body *b) {
 static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct ctx *c = g->ctx;
     struct body b;
-    if (n->ins.n < 2) node_set_input(n, 1, NULL); /* both may be left out */
+    for (int k = 0; k < 2; k++) /* both may be left out */
+        node_set_input(n, k, k < n->ins.n ? ctl_one_element(n, n->in, n, n->ins.v[k]) : NULL);
     if (!loop_body(g, n, &b)) return INFER_FAILED;
     if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out, infer_region);
     ctl_open_captures(n);
@@ -412,6 +423,8 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
     const struct type *goes_on = &b.r->results.v[0]->type;
     if (goes_on->kind != TY_TENSOR || goes_on->dtype != BOOL)
         return ctl_problem(g, n, E_TYPE, "the condition that the body makes is no boolean"), INFER_FAILED;
+    region_set_result(b.r, 0, ctl_one_element(n, b.r, NULL, b.r->results.v[0]));
+    goes_on = &b.r->results.v[0]->type;
     if (!type_has_one_element(goes_on))
         return ctl_problem(g, n, E_SHAPE, "the condition that the body makes is not one value"), INFER_FAILED;
     for (int k = 0; k < b.ncarried && k < n->outs.n; k++)

@@ -31,6 +31,10 @@ bool ctl_carries_holders(const struct node *n, int ncarried);
 typedef bool infer_fn(struct region *r);
 enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region);
 
+/* What n wants one element of, v of region r, is v itself or, where only the run knows v's length, a Reshape before
+ * `before` which checks it. */
+struct value *ctl_one_element(struct node *n, struct region *r, struct node *before, struct value *v);
+
 /* ---- lowering */
 expr ctl_load_scalar(struct lowering *l, struct value *v);
 void ctl_set_size(struct lowering *l, const struct sym *s, expr v);

@@ -116,6 +116,29 @@ Test(control, a_loop_may_run_on_one_element_of_any_rank) {
                 "    return %q, %n, %d, %d }\n");
     gives(m, &yes, six, LIST(32, 64, 96, 128, 160, 192));
 }
+/* The elements of x above five, of which only the run knows that there is one. */
+Test(control, one_value_may_be_all_that_a_length_of_the_run_leaves) {
+    const char *consts = "const %five: f32[] = [5.0] const %flat: i64[1] = [-1]";
+    const char *pick = "%f: ? = Reshape(%x, %flat) %q: ? = Greater(%f, %five) %e: ? = Compress(%q, %q)\n";
+    struct text t = {0};
+    text_printf(&t, "%s%s", pick,
+                "%y: ? = If(%e, %x) {captures=1}\n"
+                "  then_branch = region \"t\" (%p: ?) { %r: ? = Neg(%p) return %r }\n"
+                "  else_branch = region \"e\" (%p2: ?) { %r2: ? = Abs(%p2) return %r2 }\n");
+    struct module *m = lowered(consts, C_AND_X, t.s);
+    gives(m, &yes, six, LIST(-1, -2, -3, -4, -5, -6));
+    gives(m, &yes, sparse, NULL, 0, "the number of elements changes");
+    text_free(&t);
+    text_printf(&t, "%s%s", pick,
+                "%n: ? = Cast(%e) {to=7} %y: ? = Loop(%n, %e, %x) {captures=0}\n"
+                "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) {\n"
+                "    %d: ? = Reshape(%v, %flat) %w: ? = Greater(%d, %five) %g: ? = Compress(%w, %w)\n"
+                "    %s: ? = Add(%v, %v) return %g, %s }\n");
+    m = lowered(consts, C_AND_X, t.s);
+    gives(m, &yes, six, LIST(2, 4, 6, 8, 10, 12));
+    gives(m, &yes, sparse, NULL, 0, "the number of elements changes");
+    text_free(&t);
+}
 /* ---- what a loop collects, of a size that the body finds */
 #define FLOAT_Y "%y: ? = Cast(%n) {to=1}"
 Test(control, a_loop_collects_what_has_a_size_of_the_body) {
