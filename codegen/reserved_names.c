@@ -7,7 +7,7 @@
  * Meson and Cargo call their own. */
 static const char *const beside[] = {
     " m in out io nn bench count cuda_emu selftest semihost startup config error given number context inputs results ",
-    " symbols size over status axis s t d build cargo ",
+    " symbols size over status axis s t d build cargo makefile ",
     " all benchmark clean coverage dist distcheck edit_cache help install package package_source phony preinstall ",
     " rebuild_cache reconfigure test uninstall ",
     " by_time fail find_symbols plan read_tensor run set_symbol write_tensor no_room aligned_alloc clock_gettime ",
