@@ -67,14 +67,55 @@ static void restore(struct step_run *s, const struct saved *r) {
     for (int k = 0; k < s->p->bufs.n; k++) *r->bufs[k].at = copy_buf(a, &r->bufs[k].was);
 }
 
+/* ---- what a step left as it was */
+static bool same_cells(const void *a, const void *b, int n, size_t each) {
+    return n == 0 || a == b || (a && b && !memcmp(a, b, (size_t)n * each));
+}
+#define SAME(a, b, p, n) same_cells((a)->p, (b)->p, (n), sizeof *(a)->p)
+static bool same_layout(const struct buf *a, const struct buf *b) {
+    return a->nd == b->nd && SAME(a, b, dims, a->nd) && SAME(a, b, pad, a->nd) && SAME(a, b, map, a->nd);
+}
+/* Of what stands in vector loops: stores, and tests of them. */
+static bool same_block(const struct block *a, const struct block *b) {
+    const struct stmt *s = a->first, *t = b->first;
+    for (; s && t && s->kind == t->kind; s = s->next, t = t->next) {
+        if (s->kind == S_STORE) {
+            if (s->u.store.buf != t->u.store.buf || s->u.store.n != t->u.store.n || s->u.store.op != t->u.store.op ||
+                s->u.store.value != t->u.store.value || !SAME(&s->u.store, &t->u.store, idx, s->u.store.n))
+                return false;
+        } else if (s->kind == S_IF) {
+            if (s->u.cond.cond != t->u.cond.cond || !same_block(&s->u.cond.then, &t->u.cond.then) ||
+                !same_block(&s->u.cond.other, &t->u.cond.other))
+                return false;
+        } else if (s->kind != S_COMMENT) return false;
+    }
+    return !s && !t;
+}
+static bool is_vector(const struct stmt *t) { return t->kind == S_FOR && t->u.loop.kind == LK_VECTOR; }
+/* The bodies of vector loops before the step, by their variables; none, if it changed how a buffer lies. */
+static struct map vectors_before(struct step_run *s, struct saved *before) {
+    struct map bodies = {.arena = &s->tmp};
+    struct stmts all = {0};
+    for (int k = 0; k < before->proc.bufs.n; k++)
+        if (!same_layout(before->bufs[k].at, &before->bufs[k].was)) return bodies;
+    stmts_below(s, &before->body, &all);
+    for (int k = 0; k < all.n; k++)
+        if (is_vector(all.v[k])) map_put(&bodies, PKEY(all.v[k]->u.loop.var), &all.v[k]->u.loop.body);
+    return bodies;
+}
+
 /* ---- applying */
-/* A step after kind may move apart what a vector loop accesses. */
-static bool vectors_ok(struct step_run *s) {
+/* A step after kind may move apart what a vector loop accesses. Kernels may have thousands of loops, and as many steps:
+ * those that this one left alone are not looked at again. */
+static bool vectors_ok(struct step_run *s, struct saved *before) {
+    struct map bodies = vectors_before(s, before);
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
-    for (int k = 0; k < all.n; k++)
-        if (all.v[k]->kind == S_FOR && all.v[k]->u.loop.kind == LK_VECTOR && !vector_strides_ok(s, all.v[k]))
-            return false;
+    for (int k = 0; k < all.n; k++) {
+        if (!is_vector(all.v[k])) continue;
+        const struct block *was = map_get(&bodies, PKEY(all.v[k]->u.loop.var));
+        if (!(was && same_block(was, &all.v[k]->u.loop.body)) && !vector_strides_ok(s, all.v[k])) return false;
+    }
     return true;
 }
 static enum step_effect apply(struct ctx *c, struct proc *p, const struct step *step, const struct instr_row *instr) {
@@ -82,7 +123,7 @@ static enum step_effect apply(struct ctx *c, struct proc *p, const struct step *
     enum step_effect effect = STEP_REFUSED;
     lower_stages(c, p);
     struct saved before = save(&s);
-    if ((instr ? tensorize_with(&s, instr) : step_rows[step->kind].apply(&s)) && vectors_ok(&s)) {
+    if ((instr ? tensorize_with(&s, instr) : step_rows[step->kind].apply(&s)) && vectors_ok(&s, &before)) {
         PUSH(&c->arena, &p->steps, s.line);
         effect = s.reassociates ? STEP_REASSOCIATES : STEP_EXACT;
     } else {

@@ -184,6 +184,20 @@ Test(illegal, steps_that_tear_lanes_apart) {
     apply("layout acc [1 2 0]; kind vector y.oc");
     refused("layout acc [2 0 1]", "the accesses of `acc` along `y.oc` are 25 cells apart");
 }
+Test(illegal, pads_that_tear_lanes_apart) {
+    parse("proc first(x: f32[8,2] in, y: f32[8] out)\n  for i<8\n    y[i] = x[i,0]\n");
+    apply("kind vector i");
+    refused("layout x pad 1:30", "the accesses of `x` along `i` are 32 cells apart");
+}
+Test(illegal, inlined_reads_that_tear_lanes_apart) {
+    const struct var *i = axis("i", I(8)), *j = axis("j", I(32)), *k = axis("k", I(8)), *l = axis("l", I(32));
+    struct buf *x = PAR("x", F32, DIR_IN, I(32), I(8)), *y = PAR("y", F32, DIR_OUT, I(8), I(32)),
+               *a = BUF("a", F32, I(8), I(32));
+    MAP(a, AX(i, j), LD(x, V(j), V(i)));
+    MAP(y, AX(k, l), relu(LD(a, V(k), V(l))));
+    apply("reorder a.i a.j; kind vector y.l");
+    refused("inline a", "the accesses of `x` along `y.l` are 8 cells apart");
+}
 Test(illegal, parallel_reduction) {
     small_conv();
     refused("kind parallel acc.ic", "two iterations of `acc.ic` may store one cell of `acc`: a race");
