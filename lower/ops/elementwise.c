@@ -151,10 +151,11 @@ static void op_pow(void) {
 }
 
 /* ---- any number of operands */
+enum { OPERANDS_MAX = 256 };
 static void fold(E (*f)(E a, E b), bool mean) {
-    T t[256];
+    T t[OPERANDS_MAX];
     int n = n_in();
-    if (fail_if(n > 256, E_LIMIT, "more than 256 operands")) return;
+    if (fail_if(n > OPERANDS_MAX, E_LIMIT, "more than %d operands", OPERANDS_MAX)) return;
     for (int k = 0; k < n; k++) t[k] = in(k);
     X i = axes(bcast_shape(t, n));
     E v = at(t[0], bcast(t[0], i));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 /* ---- Concat: a tree of choices over the axis, so that a far operand costs few comparisons */
+enum { CHOICES_MAX = 1024 };
 struct part {
     T t;
     E first;
@@ -19,10 +20,10 @@ static E choose(const struct part *p, int n, X i, int axis) {
 }
 static void concat(int axis) {
     int n = n_in(), m = 0;
-    struct part p[1024];
+    struct part p[CHOICES_MAX];
     E at_k = idx(0);
     T x = in(0);
-    for (int k = 0; k < n && m < 1024; k++) {
+    for (int k = 0; k < n; k++) {
         T t = in(k);
         if (fail_if(rank(t) != rank(x), E_RANK, "input %d has rank %d, input 0 has %d", k, rank(t), rank(x))) return;
         for (int d = 0; d < rank(x); d++)
@@ -31,7 +32,6 @@ static void concat(int axis) {
         p[m].t = t, p[m++].first = at_k;
         at_k = add(at_k, dim(t, axis));
     }
-    if (fail_if(n > 1024, E_LIMIT, "more than 1024 operands")) return;
     X s = put(shape(x), axis, at_k);
     if (m == 0) p[m].t = x, p[m++].first = idx(0);
     X i = axes(s);
@@ -65,7 +65,7 @@ static void op_concat(void) {
     bool open = false;
     for (int k = 0; k < n_in(); k++) open |= axis < rank(in(k)) && dim(in(k), axis)->op != X_CONST;
     /* one expression is what inference can look into, where there are elements that it knows */
-    if (n_in() > 1 && (open || (rank(x) > 1 && dtype_is_float(dtype(x))))) concat_nests(axis);
+    if (n_in() > 1 && (open || n_in() > CHOICES_MAX || (rank(x) > 1 && dtype_is_float(dtype(x))))) concat_nests(axis);
     else concat(axis);
 }
 static void up_concat(struct node *n) { up_default_int(n, "axis", 1); }

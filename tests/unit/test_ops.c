@@ -222,6 +222,17 @@ Test(ops, sequence_at_a_place_of_the_run) {
     place = 3;
     refused("%a: f32[N,3], %i: i64[]", PARTS "%y: ? = SequenceAt(%s, %i)", in, 2, 2, "");
 }
+Test(ops, many_vectors_are_joined) {
+    enum { COUNT = 1100 };
+    struct text t = {0};
+    double want[2 * COUNT];
+    text_printf(&t, "%%y: ? = Concat(%%x");
+    for (int k = 1; k < COUNT; k++) text_printf(&t, ", %%x");
+    text_printf(&t, ") {axis=0}");
+    for (int k = 0; k < 2 * COUNT; k++) want[k] = 1 + k % 2;
+    runs("%x: f32[2]", t.s, (struct arg[]){{(float[]){1, 2}, {2}, 1}}, 1, 0, want, 2 * COUNT);
+    text_free(&t);
+}
 Test(ops, shapes) {
     gives(F6 "const %s: i64[2] = [0,-1]", "%y: ? = Reshape(%a, %s)", LIST(1, 2, 3, 4, 5, 6));
     gives(F6, "%y: ? = Transpose(%a)", LIST(1, 4, 2, 5, 3, 6));
