@@ -165,7 +165,7 @@ bool apply_kind(struct step_run *s) {
             if ((kind == LK_UNROLL || kind == LK_VECTOR) && !constant)
                 return step_refuse(s, "split the loop by a constant and take the inner one",
                                    "the extent of `%s` is not constant", v->name);
-            if (kind == LK_VECTOR) select_in_lanes(s, t);
+            if (kind == LK_VECTOR) select_in_lanes(s, t), read_in_lanes(s, t);
             if (kind == LK_VECTOR && !vector_body_ok(s, t)) return false;
             if ((kind == LK_PARALLEL || kind >= LK_BLOCK_X) && !no_race(s, t, kind)) return false;
             t->u.loop.kind = kind;

@@ -141,4 +141,6 @@ STEP_FUNCTIONS(X)
 bool tensorize_with(struct step_run *s, const struct instr_row *row);
 /* Lanes of a vector loop access cells side by side, or one cell; or load every other or every third one. */
 bool vector_strides_ok(struct step_run *s, struct stmt *loop);
+/* Places that the run chooses for all lanes alike, and guards, get forms that have lanes (steps_lanes.c). */
+void read_in_lanes(struct step_run *s, struct stmt *loop);
 #endif
