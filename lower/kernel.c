@@ -22,6 +22,21 @@ struct kernel_list *kernel_list_new(struct ctx *c) {
     return NEW(&c->arena, struct kernel_list);
 }
 
+/* Reads the kernel zeros that lie in no border? What they are multiplied by may have to be finite, then. */
+struct zeros {
+    const struct proc *p;
+    const struct param_layout *lay;
+    bool found;
+};
+static void find_zeros(void *env, const struct stmt *s, expr load) {
+    struct zeros *q = env;
+    const struct param_layout *l = load->has_fill ? layout_of(q->p, q->lay, load->u.buf) : NULL;
+    (void)s;
+    q->found |= load->has_fill && !(l && l->halo);
+}
+static char kind_of_data(const struct zeros *q, const struct tensor *t) {
+    return !t ? '-' : q->found && !x_data_is_finite(t) ? 'i' : 'c';
+}
 /* Equal text before scheduling (with the same constant parameters) means an equal kernel. */
 static const char *kernel_text(struct ctx *c, struct proc *p, const struct param_layout *lay) {
     struct text t = {0};
@@ -29,8 +44,10 @@ static const char *kernel_text(struct ctx *c, struct proc *p, const struct param
     p->name = "kernel";
     proc_print(&t, c, p);
     p->name = name;
+    struct zeros zeros = {p, lay, false};
+    each_load(&p->body, find_zeros, &zeros);
     for (int k = 0; k < p->params.n; k++)
-        text_printf(&t, "%c%s", p->params.v[k].buf->data ? 'c' : '-', lay[k].spec ? lay[k].spec : "");
+        text_printf(&t, "%c%s", kind_of_data(&zeros, p->params.v[k].buf->data), lay[k].spec ? lay[k].spec : "");
     const char *r = intern(c->names, t.s);
     text_free(&t);
     return r;

@@ -234,6 +234,7 @@ struct x_range x_range(expr e);
 typedef bool x_cells_fn(void *env, const struct buf *b, struct x_range *r);
 struct x_range x_range_of(expr e, x_cells_fn *cells, void *env);
 struct x_range x_range_of_data(const struct tensor *t);             /* of all its numbers; of none: nothing */
+bool x_data_is_finite(const struct tensor *t);                      /* all its numbers */
 struct x_range x_range_of_both(struct x_range a, struct x_range b); /* of what is one of the two */
 bool x_within(expr e, double lo, double hi);                        /* a number, and proved to lie between them */
 bool x_fits(expr e, enum dtype t); /* proved to lie within that integer type; other types: false */

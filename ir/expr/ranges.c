@@ -84,6 +84,12 @@ struct x_range x_range_of_data(const struct tensor *t) {
     }
     return r.nan ? unknown : r;
 }
+bool x_data_is_finite(const struct tensor *t) {
+    if (!dtype_is_float(t->type)) return !dtype_is_complex(t->type) && t->type != STR;
+    for (int64_t k = 0, n = tensor_count(t); k < n; k++)
+        if (!isfinite(tensor_f(t, k))) return false;
+    return true;
+}
 /* Of a table that is known to be short, or to hold nothing else. */
 static bool of_table(const struct buf *b, struct x_range *r) {
     enum { SHORT = 4096 };

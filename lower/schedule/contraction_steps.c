@@ -234,6 +234,32 @@ static void prefetch_panel(struct plan *u, const struct tiling *g) {
                   g->chunk && !g->outside ? role.chunks : role.panels,
                   LOOPS(group, g->row >= 0 ? role.row_tiles : NULL, g->often ? role.blocks : NULL));
 }
+/* Is index d of e, where v moves it, a sum of loops that may lie outside of the dim? */
+static bool may_leave(struct plan *u, expr e, int d, const struct var *v) {
+    const expr *t;
+    const int64_t *co;
+    int64_t konst;
+    int n = x_terms(u->c, e->arg[d], &konst, &t, &co);
+    if (!x_uses_var(u->c, e->arg[d], v) || x_proves_inside(u->c, e->arg[d], e->u.buf->dims[d])) return false;
+    for (int k = 0; k < n; k++)
+        if (t[k]->op != X_VAR) return false;
+    return true;
+}
+/* Taps of the window that meet padding alone are left out, if that is not in memory, and what it is multiplied by is
+ * finite. A test of a tap is nothing beside a block of channels. */
+static void skip_padding(struct plan *u, const struct tiling *g) {
+    const struct stmt *sum = g->q->sum;
+    const struct param_layout *l = layout_of(u->p, u->l, g->scalar->u.buf);
+    bool factor = sum->u.stage.value->arg[0] == g->scalar || sum->u.stage.value->arg[1] == g->scalar;
+    if (!g->scalar->has_fill || !factor || (l && l->halo) || g->kred < 0 || g->micro->instr || g->mixed) return;
+    if (!g->vec->u.buf->data || !x_data_is_finite(g->vec->u.buf->data)) return;
+    for (int k = 0; k < g->norder - g->beside; k++)
+        for (int d = 0; d < g->scalar->n - 1; d++)
+            if (may_leave(u, g->scalar, d, sum->u.stage.red[g->order[k]])) {
+                step_skip(&u->s, red_loop(u->c, sum, g->order[k]));
+                break;
+            }
+}
 /* What no group of steps is left for the instruction, and what no vector of lanes. */
 static bool leaves_cells(const struct tiling *g) {
     return g->micro->instr && g->micro->k0 > 1 && !micro_has_tiles(g->micro) &&
@@ -285,6 +311,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     if (leaves_cells(g)) rest_of_instruction(u, g);
     if (g->chunk) chunks_of_sum(u, g);
     if (g->prefetch && g->kred >= 0) prefetch_panel(u, g);
+    skip_padding(u, g);
     kinds_of_loops(u, g, steps);
 }
 struct called {

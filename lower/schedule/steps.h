@@ -30,6 +30,7 @@ enum step_kind {
     STEP_SPECIALIZE,
     STEP_WIDEN,
     STEP_PAD,
+    STEP_SKIP,
     STEP_INLINE,
     STEP_NOINLINE,
     STEP_PREFETCH,
@@ -109,7 +110,7 @@ struct step {
         } grain;
         struct {
             const char *loop;
-        } outline;
+        } outline, skip;
         struct {
             const char *buf;
             struct layout_dims dims;

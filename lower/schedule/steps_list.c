@@ -99,6 +99,7 @@ void step_specialize(struct step_list *l, const char *loop, const char *cond, co
     s->u.specialize.loop = word(l, loop), s->u.specialize.cond = word(l, cond), s->u.specialize.name = word(l, name);
 }
 void step_inline(struct step_list *l, const char *buf) { add(l, STEP_INLINE)->u.of.buf = word(l, buf); }
+void step_skip(struct step_list *l, const char *loop) { add(l, STEP_SKIP)->u.skip.loop = word(l, loop); }
 void step_noinline(struct step_list *l, const char *fn) { add(l, STEP_NOINLINE)->u.noinline.fn = word(l, fn); }
 void step_prefetch(struct step_list *l, const char *buf, int line, const char *at, const char *ahead,
                    struct word_list spread) {

@@ -55,6 +55,7 @@ void step_carry(struct step_list *l, const char *loop, const char *outer, const 
 void step_join(struct step_list *l, const char *first, const char *second);
 void step_specialize(struct step_list *l, const char *loop, const char *cond, const char *name);
 void step_inline(struct step_list *l, const char *buf);
+void step_skip(struct step_list *l, const char *loop);
 void step_noinline(struct step_list *l, const char *fn);
 void step_prefetch(struct step_list *l, const char *buf, int line, const char *at, const char *ahead,
                    struct word_list spread);

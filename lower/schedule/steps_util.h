@@ -133,7 +133,7 @@ bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x);
 // clang-format off
 #define STEP_FUNCTIONS(X) X(split) X(tiles) X(cut) X(reorder) X(fuse) X(kind) X(grain) X(outline) X(layout) X(compute_at) X(cache_read) \
     X(cache_write) X(rfactor) X(carry) X(join) X(specialize) X(inline) X(noinline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) \
-    X(over) X(within) X(widen) X(pad)
+    X(over) X(within) X(widen) X(pad) X(skip)
 // clang-format on
 #define X(f) bool apply_##f(struct step_run *s);
 STEP_FUNCTIONS(X)

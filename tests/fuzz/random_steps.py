@@ -289,7 +289,7 @@ class Steps:
         indent, loop, extent, _ = loops[at]
         inner = [x for x in loops[at + 1:at + 3] if x[0] > indent]
         what = r.choice(["split"] * 5 + ["kind"] * 5 + ["layout"] * 3 + ["compute_at"] * 3 + ["reorder"] * 2 + [
-            "fuse", "cut", "cache_read", "cache_write", "rfactor", "carry", "join", "specialize", "widen", "pad", "inline", "inline",
+            "fuse", "cut", "cache_read", "cache_write", "rfactor", "carry", "join", "specialize", "widen", "pad", "skip", "inline", "inline",
             "prefetch", "pipeline", "tensorize", "grain", "outline", "scratch"])
         buf = r.choice(self.buffers())
         own = r.choice(self.buffers(True) or [buf])
@@ -335,6 +335,8 @@ class Steps:
             return f"join {loop} {r.choice(loops)[1]}"
         if what == "specialize":
             return f"specialize {loop} {r.choice(['1<#' + loop, '7<' + (extent if extent.isidentifier() else '#' + loop)])} {self.new()}"
+        if what == "skip":
+            return f"skip {loop}"
         if what in ("widen", "pad"):
             return f"{what} {loop} {r.choice([4, 8])}"
         if what == "inline":

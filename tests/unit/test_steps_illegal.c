@@ -858,6 +858,18 @@ Test(illegal, widen_beside_a_loop_that_never_runs) { /* which goes when expressi
         "t[i,0]\n");
     refused("widen t.i 4", "`x` has no cells for the iterations that `t.i` would gain");
 }
+/* ---- skip */
+Test(illegal, skip_of_what_does_not_add_zeros) {
+    parse(
+        "proc p(x: f32[6] in, w: f32[6] in, y: f32[3] out)\n  for k<6  # y.k\n    y[0] += x[k+3] * w[k]\n"
+        "  for l<6  # y.l\n    y[1] += x[l+3 else 1.0] * w[l]\n  for m<6  # y.m\n    y[2] += x[m+3 else 0.0] + w[m]\n");
+    refused("skip y.k", "it is not known which iterations of `y.k` add nothing");
+    refused("skip y.l", "it is not known which iterations of `y.l` add nothing");
+    refused("skip y.m", "it is not known which iterations of `y.m` add nothing");
+    parse("proc p(x: f32[6] in, w: f32[6] in, y: f32[6] out)\n  for k<6 vector  # y.k\n    y[k] = fma(x[k+3 else 0.0], "
+          "w[k], y[k])\n");
+    refused("skip y.k", "`y.k` is a vector loop");
+}
 /* ---- pad */
 Test(illegal, pad_of_what_is_no_sum_of_products) {
     gemm_rm(I(5), 6, 7);

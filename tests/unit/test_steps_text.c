@@ -64,6 +64,7 @@ static const char *const every_form[] = {
     "specialize y.m 7<M&M<=H*2 few",
     "widen y.oc 8",
     "pad acc.k 16",
+    "skip acc.kh",
     "inline conv",
     "noinline erf",
     "prefetch w 64 kb yo",
@@ -183,6 +184,7 @@ Test(steps_text, lists_print_as_schedules) {
     step_carry(&l, "kb", "yo", "acc");
     step_join(&l, "a.i", "b.i");
     step_specialize(&l, "y.m", "7<M", "few");
+    step_skip(&l, "acc.kh");
     step_inline(&l, "conv");
     step_noinline(&l, "erf");
     step_prefetch(&l, "w", 64, "kb", "yo", LOOPS("yo", "y.ow"));
@@ -201,7 +203,8 @@ Test(steps_text, lists_print_as_schedules) {
         "b ab\n"
         "kind unroll yo\noutline yo\nlayout x [0 1+1,2]\ncompute_at acc wo\ncompute_at acc wo stack\n"
         "cache_read x t y\ncache_write y t\nrfactor acc acc.k 8 part\ncarry kb yo acc\njoin a.i b.i\n"
-        "specialize y.m 7<M few\ninline conv\nnoinline erf\nprefetch w 64 kb yo [yo y.ow]\nprefetch w 64 kb "
+        "specialize y.m 7<M few\nskip acc.kh\ninline conv\nnoinline erf\nprefetch w 64 kb yo [yo y.ow]\nprefetch w 64 "
+        "kb "
         "yo\npipeline kb [yo]\n"
         "tensorize sdot\nscratch t\nborder y\nover y x\nwithin y x");
 }
