@@ -499,6 +499,14 @@ Test(steps, tests_that_differ_between_lanes_select) {
     cr_expect(!strstr(t.s, "if ") && strstr(t.s, "select("), "%s", t.s);
     text_free(&t);
 }
+/* ---- skip: a window that reaches further than the picture */
+Test(steps, taps_in_the_padding_are_left_out) {
+    conv(I(3), sym("H", 1, 9), sym("W", 1, 9), I(4), 7, 1, false);
+    check_sizes(
+        "reorder y.oh y.ow y.oc; split y.ow 2 wo wi cut2; compute_at acc wo; reorder acc.kh acc.kw acc.ic acc.oh "
+        "acc.ow acc.oc; skip acc.kh; skip acc.kw; kind unroll acc.oh acc.ow",
+        (struct sizes[]){{{1, 1}}, {{2, 3}}, {{9, 4}}, {{5, 9}}}, 4);
+}
 /* ---- pad: loops that are no multiple of a tile read zeros behind the operands' ends */
 Test(steps, padded_loops_need_no_guards) {
     gemm_rm(sym("M", 0, 40), 10, 7);
