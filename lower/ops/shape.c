@@ -36,6 +36,8 @@ static X reshape_known(T x, T s, int n, bool allowzero) {
             }
     E total = product(own), others = product(given), q = x_is(others, 0) ? idx(0) : div_(total, others);
     require(eq(mul(q, others), total), "the number of elements is no multiple of the other dimensions");
+    if (!x_is_true(eq(mul(q, others), total))) /* of all elements, too: so the result is seen to be a view */
+        require(eq(mul(q, product(drop(d, open))), numel(x)), "the number of elements changes");
     return put(d, open, q);
 }
 static X reshape_runtime(T x, T s, int n, bool allowzero) {
