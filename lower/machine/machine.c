@@ -42,3 +42,14 @@ int machine_group(const struct machine *m, enum dtype t) {
         if (takes(s->micro, t)) return s->micro->k0;
     return 1;
 }
+int machine_colliding(const struct machine *m, int rows, int64_t apart) {
+    int64_t sets = m->l1.ways ? m->l1.bytes / m->line / m->l1.ways : 0;
+    int found = 0;
+    if (!sets || rows <= m->l1.ways || apart < m->line || apart > 1 << 30) return 0;
+    for (int i = 0; i < rows; i++) {
+        int together = 0;
+        for (int k = 0; k < rows; k++) together += i * apart / m->line % sets == k * apart / m->line % sets;
+        found += together > m->l1.ways;
+    }
+    return found;
+}

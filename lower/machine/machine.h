@@ -91,6 +91,9 @@ int machine_group(const struct machine *m, enum dtype t);
 /* So many channels of what it multiplies as t lie side by side, in whole vectors: as the first micro-kernel takes them
  * of which all channels are a multiple; the lanes of a vector, if none does. */
 int machine_block(const struct machine *m, enum dtype t, int64_t channels);
+/* Of so many rows that lie as many bytes apart those whose lines meet in a set of the first level of cache which has
+ * not ways for them. */
+int machine_colliding(const struct machine *m, int rows, int64_t apart);
 /* Of a vector; 1: there are no vectors. */
 static inline int machine_lanes(const struct machine *m, enum dtype t) {
     return m->vector.count ? m->vector.bits / (8 * dtype_bytes(t)) : 1;

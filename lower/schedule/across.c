@@ -64,15 +64,35 @@ static bool runs_on(const struct across *a, int k) {
                    a->load->u.buf->logical[d + 1] == a->s->u.stage.axes[k + 1]->extent;
     return false;
 }
-/* The largest that both axes, and a block of the operand, have room for. */
+/* Bytes from a cell of b to the next one along v; 0: no such number, or its cells have a layout. */
+static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
+    const struct param_layout *l = layout_of(u->p, u->l, b);
+    int64_t cells;
+    expr rest;
+    bool known = (!l || !l->spec) && x_linear_in(u->c, buf_offset(u->c, b, idx), v, &cells, &rest);
+    return known ? sat_mul(cells, dtype_bytes(b->type)) : 0;
+}
+/* From a row of the result to the next one, of those that cells side by side are written to. */
+static int64_t rows_apart(const struct across *a) {
+    const struct stmt *out = a->u->k->out;
+    expr *idx = NEWN(&a->u->c->arena, expr, a->last + 1);
+    for (int k = 0; k <= a->last; k++) idx[k] = x_var(a->u->c, out->u.stage.axes[k]);
+    return bytes_apart(a->u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
+}
+/* The largest that both axes, and a block of the operand, have room for; one whose rows the first level of cache holds,
+ * since what is left of their lines is written next. */
 static const struct squares *squares_for(const struct across *a, int64_t along) {
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     int64_t across = const_extent(a->u->k->out->u.stage.axes[a->axis]);
-    for (const struct squares *q = a->u->m->squares; q && q->n; q++)
-        if (q->bytes == dtype_bytes(a->load->u.buf->type) && (across < 0 || q->n <= across) &&
-            (along < 0 || q->n <= along) && !(l && l->block % q->n))
-            return q;
-    return NULL;
+    const struct squares *largest = NULL;
+    for (const struct squares *q = a->u->m->squares; q && q->n; q++) {
+        if (q->bytes != dtype_bytes(a->load->u.buf->type) || (across >= 0 && q->n > across) ||
+            (along >= 0 && q->n > along) || (l && l->block % q->n))
+            continue;
+        if (!machine_colliding(a->u->m, q->n, rows_apart(a))) return q;
+        if (!largest) largest = q;
+    }
+    return largest;
 }
 static const char *transpose_squares(struct plan *u) {
     struct across a = across_of(u);
@@ -107,24 +127,14 @@ static const char *transpose_squares(struct plan *u) {
 }
 
 /* ---- a few cells at a time */
-/* Bytes from a cell of b to the next one along v; 0: no such number, or its cells have a layout. */
-static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
-    const struct param_layout *l = layout_of(u->p, u->l, b);
-    int64_t cells;
-    expr rest;
-    bool known = (!l || !l->spec) && x_linear_in(u->c, buf_offset(u->c, b, idx), v, &cells, &rest);
-    return known ? sat_mul(cells, dtype_bytes(b->type)) : 0;
-}
 /* Rows of the result that lie far apart share few sets of the first level of cache, and no prefetching follows so many
  * of them: as many as a set holds are written at a time, if what is read of the operand for them stays in the second
  * level until the next ones. */
 static bool takes_strips(const struct across *a) {
     struct plan *u = a->u;
     const struct stmt *out = u->k->out;
-    expr *idx = NEWN(&u->c->arena, expr, a->last + 1);
-    for (int k = 0; k <= a->last; k++) idx[k] = x_var(u->c, out->u.stage.axes[k]);
     int64_t n = const_extent(out->u.stage.axes[a->last]), rows = const_extent(out->u.stage.axes[a->axis]);
-    int64_t result = bytes_apart(u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
+    int64_t result = rows_apart(a);
     int64_t operand = bytes_apart(u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]);
     return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
            sat_mul(n, operand) <= u->m->l2.bytes;
@@ -136,6 +146,7 @@ static bool in_lanes(const struct across *a) {
     int64_t bytes = bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]);
     return bytes > cell && bytes <= a->u->m->apart * cell;
 }
+bool is_across(struct plan *u) { return across_of(u).axis >= 0; }
 bool is_across_in_lanes(struct plan *u) {
     struct across a = across_of(u);
     return in_lanes(&a);

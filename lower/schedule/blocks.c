@@ -147,18 +147,10 @@ static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times)
     *times = (double)g->N / (double)n;
     return g->per && g->per % g->lanes ? equal_panels(g->per, g->lanes, g->nr) * g->nr : (n + g->lanes - 1) / g->lanes;
 }
-int64_t rows_that_collide(struct plan *u, const struct tiling *g) {
-    const struct machine *m = u->m;
-    int64_t sets = m->l1.ways ? m->l1.bytes / m->line / m->l1.ways : 0, apart, rows = 0;
-    if (g->row < 0 || g->mr <= m->l1.ways || !sets) return 0;
-    if (!cells_apart(u, g, axis_var(g, g->row), &apart)) return 0;
-    if (!mul_ok(apart, dtype_bytes(g->scalar->u.buf->type), &apart) || apart < 0 || apart > 1 << 30) return 0;
-    for (int i = 0; i < g->mr; i++) {
-        int together = 0;
-        for (int k = 0; k < g->mr; k++) together += i * apart / m->line % sets == k * apart / m->line % sets;
-        if (together > m->l1.ways && apart >= m->line) rows++;
-    }
-    return rows;
+int rows_that_collide(struct plan *u, const struct tiling *g) {
+    int64_t apart;
+    if (g->row < 0 || !cells_apart(u, g, axis_var(g, g->row), &apart)) return 0;
+    return machine_colliding(u->m, g->mr, sat_mul(apart, dtype_bytes(g->scalar->u.buf->type)));
 }
 /* Cycles until a vector of the operand is what is multiplied, of what lies in memory: conversions, or all operations
  * that it is computed by. Instructions take it as it lies; integers are summed as they are. */

@@ -168,21 +168,34 @@ static bool is_turned(const struct nest *q, int k, int n) {
            x_step_along(c, lane, &to) && x_step_along(c, nest_var(q->l, q->last), &from);
 }
 /* Squares of cells that change places: what lies side by side along the innermost loops was so along another one. */
+static bool fits_squares(struct nest *q, const struct squares *s) {
+    int64_t along = const_extent(nest_var(q->l, q->last));
+    for (q->at = q->last - 1; q->at >= 0 && !is_turned(q, q->at, s->n);) q->at--;
+    if (q->at < 0 || along < 0) return false;
+    q->first = q->last;
+    while (q->first - 1 > q->at && continues(q, nest_var(q->l, q->first - 1), nest_var(q->l, q->first)))
+        along = sat_mul(along, const_extent(nest_var(q->l, --q->first)));
+    q->squares = s;
+    return along >= s->n;
+}
+/* The rows that they write meet in few sets of the first level of cache. */
+static bool rows_collide(const struct nest *q) {
+    int64_t cells;
+    expr rest;
+    bool known = x_linear_in(q->u->c, place_of(q), nest_var(q->l, q->at), &cells, &rest);
+    return known && machine_colliding(q->u->m, q->squares->n, sat_mul(cells, q->squares->bytes));
+}
+/* The largest; smaller ones, if those would collide. */
 static bool choose_squares(struct nest *q) {
     expr e = q->store->u.store.value;
+    const struct squares *largest = NULL;
     if (e->op != X_LOAD || e->has_fill || e->u.buf->type != q->store->u.store.buf->type || !q->last) return false;
     for (const struct squares *s = q->u->m->squares; s && s->n; s++) {
-        if (s->bytes != dtype_bytes(e->u.buf->type)) continue;
-        int64_t along = const_extent(nest_var(q->l, q->last));
-        for (q->at = q->last - 1; q->at >= 0 && !is_turned(q, q->at, s->n);) q->at--;
-        if (q->at < 0 || along < 0) continue;
-        q->first = q->last;
-        while (q->first - 1 > q->at && continues(q, nest_var(q->l, q->first - 1), nest_var(q->l, q->first)))
-            along = sat_mul(along, const_extent(nest_var(q->l, --q->first)));
-        q->squares = s;
-        if (along >= s->n) return true;
+        if (s->bytes != dtype_bytes(e->u.buf->type) || !fits_squares(q, s)) continue;
+        if (!rows_collide(q)) return true;
+        if (!largest) largest = s;
     }
-    return false;
+    return largest && fits_squares(q, largest);
 }
 static void choose_way(struct nest *q, bool lanes) {
     const struct problem_loop *l = q->l;

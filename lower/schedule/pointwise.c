@@ -242,6 +242,12 @@ static struct point *add_cells(struct plan *u, struct points *out, enum cells_wa
     p->u.cells.way = way, p->u.cells.merged = merged, p->u.cells.n = lanes_of(u);
     return p;
 }
+/* A move to a last axis that fills no vector, of cells that lie side by side along another one: pieces of vectors would
+ * hide from compilers that they can vectorise that one's loop. */
+static bool is_short_across(struct plan *u, const struct cells *q) {
+    int64_t n = const_extent(u->k->out->u.stage.axes[q->naxes - 1]);
+    return u->k->cls == PROBLEM_MOVE && q->merged == 1 && n > 1 && n < lanes_of(u) && is_across(u);
+}
 static const char *pointwise_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     struct cells q;
@@ -250,7 +256,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     if (why) return why;
     if (lanes_of(u) > 1 && !q.keep && k->nresults == 1 && is_across_in_lanes(u)) add_cells(u, out, CELLS_ACROSS, 1);
     while (!q.keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
-    add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
+    if (q.keep || !is_short_across(u, &q)) add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
     int64_t n = const_extent(k->out->u.stage.axes[q.naxes - 1]);
     if (q.merged == 1 && q.naxes > 1 && n > lanes_of(u) && n % lanes_of(u)) add_cells(u, out, CELLS_EARLY, 1);

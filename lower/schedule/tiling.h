@@ -37,7 +37,7 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way);
 bool goes_by_rows(struct plan *u, const struct tiling *g);
 /* Rows of a tile whose lines meet more others in a set of the first level than it has ways: a line is gone before the
  * next step of the sum reads on in it. That is so where rows are powers of two apart. */
-int64_t rows_that_collide(struct plan *u, const struct tiling *g);
+int rows_that_collide(struct plan *u, const struct tiling *g);
 void contraction_cycles(struct plan *u, struct tiling *g); /* step, cycles; 0: there are no vectors */
 const char *contraction_steps(struct plan *u, const struct point *p);
 #endif

@@ -86,7 +86,7 @@ Test(choice, what_no_strategy_takes_has_its_reason) {
     const char *t =
         choices("x86-avx2", "", "%x: u8[5,32], %w: u8[32,48], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx)");
     says(t, "  contraction: a factor is changed before it is multiplied\n");
-    t = choices("x86-avx2", "", "%x: f32[5,32]", "%y: ? = Transpose(%x) {perm=[1,0]}");
+    t = choices("x86-avx2", "", "%x: f32[20,32]", "%y: ? = Transpose(%x) {perm=[1,0]}");
     says(t, "pointwise: innermost axes as one: 1\n    refused: step `kind vector lane`");
 }
 Test(choice, bytes_are_summed_by_instructions_that_take_them) {
