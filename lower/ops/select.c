@@ -128,9 +128,9 @@ static void op_unique(void) {
     T rows = stage("rows", dtype(x), r, at(x, at_x));
     T first = scratch("first", I64, list1(n)), which = scratch("which", I64, list1(n)),
       times = scratch("times", I64, list1(n)), count = scratch("count", I64, list0()),
-      seen = scratch("seen", I64, list1(n)), rank_of = scratch("rank", I64, list1(n));
+      order = scratch("order", I64, list2(idx(2), n));
     E args[] = {n, m, idx(int_attr("sorted") != 0)};
-    call_kernel("unique", dtype(x), (const T[]){rows, first, which, times, count, seen, rank_of}, 7, args, 3);
+    call_kernel("unique", dtype(x), (const T[]){rows, first, which, times, count, order}, 6, args, 3);
     E found = size_from("unique", count, 0, idx(0), n);
     X o = axes(flat ? list1(found) : put(shape(x), a, found));
     E row = wrap_index(at(first, list1(wrap_index(o.v[a], n))), n);

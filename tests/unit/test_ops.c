@@ -144,6 +144,20 @@ Test(ops, nan_in_extremes) {
           LIST(0, 2, 2, 4));
     gives("const %a: f32[1,1,3] = [nan,3.0,nan]", "%y: ? = GlobalMaxPool(%a)", LIST(3));
 }
+/* NaN equals NaN, behind all numbers; of equal ones the first counts, and zeros are equal. */
+Test(ops, unique) {
+#define NAN8 "const %a: f32[8] = [2.0,nan,-1.0,2.0,nan,0.0,-0.0,-1.0] "
+    gives(NAN8, "%y: ? = Unique(%a)", LIST(-1, 0, 2, NAN));
+    gives(NAN8, "%v: ?, %y: ? = Unique(%a)", LIST(2, 5, 0, 1));
+    gives(NAN8, "%v: ?, %f: ?, %y: ? = Unique(%a)", LIST(2, 3, 0, 2, 3, 1, 1, 0));
+    gives(NAN8, "%v: ?, %f: ?, %w: ?, %y: ? = Unique(%a)", LIST(2, 2, 2, 2));
+    gives(NAN8, "%y: ? = Unique(%a) {sorted=0}", LIST(2, NAN, -1, 0));
+    gives(NAN8, "%v: ?, %y: ? = Unique(%a) {sorted=0}", LIST(0, 1, 2, 5));
+    gives(NAN8, "%v: ?, %f: ?, %y: ? = Unique(%a) {sorted=0}", LIST(0, 1, 2, 0, 1, 3, 3, 2));
+    gives("const %a: i64[5,2] = [1,2,0,9,1,2,1,0,0,9]", "%v: ?, %y: ? = Unique(%a) {axis=0}", LIST(1, 3, 0));
+    gives("const %a: i64[5,2] = [1,2,0,9,1,2,1,0,0,9]", "%v: ?, %f: ?, %w: ?, %y: ? = Unique(%a) {axis=0, sorted=0}",
+          LIST(2, 2, 1));
+}
 /* Cubic with the border repeated: each tap is clamped, not the place. At 2.5, between 2 and beyond, a = -0.75. */
 Test(ops, cubic_grid_at_the_border) {
     gives("const %a: f32[1,1,3] = [1.0,2.0,4.0] const %g: f32[1,1,1] = [1.0]",
