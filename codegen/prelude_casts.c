@@ -308,7 +308,7 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     } else if (lanes > 1 && dtype_is_half(s)) {
         const char *enc = prelude_half(o, s, lanes, true), *dec = prelude_half(o, s, lanes, false);
         prelude_add(o, format(c, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
-    } else if (lanes > 1) {
+    } else if (lanes > 1 && v == F32) {
         h.scalar = c_round(o, s, 1);
         prelude_add(
             o,
@@ -318,13 +318,12 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     } else if (v == F32) {
         const char *enc = c_encode(o, s), *dec = c_decode(o, s);
         prelude_add(o, format(c, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
-    } else if (dtype_bits(s) < 8) {
-        int bits = dtype_bits(s), half = 1 << (bits - 1);
+    } else if (lanes > 1 || dtype_bits(s) < 8) { /* no conversion of vectors keeps the last bits */
+        int half = 1 << (dtype_bits(s) - 1);
         prelude_add(o,
                     dtype_is_signed(s)
-                        ? format(c, "static inline int32_t $N(int32_t x) {\n    return (x & %d) - (x & %d);\n}\n",
-                                 half - 1, half)
-                        : format(c, "static inline int32_t $N(int32_t x) {\n    return x & %d;\n}\n", 2 * half - 1),
+                        ? format(c, "static inline $T $N($T x) {\n    return (x & %d) - (x & %d);\n}\n", half - 1, half)
+                        : format(c, "static inline $T $N($T x) {\n    return x & %d;\n}\n", 2 * half - 1),
                     &h);
     } else {
         prelude_add(o, format(c, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)), &h);
