@@ -449,14 +449,18 @@ static void op_columns(void) {
         turns = push(turns, in_phases(d, s) ? ceil_div(dim(x, k + 2), idx(s)) : dim(x, k + 2));
         o = push(o, max_(value(in(1), k, 1, DIM_MAX), idx(1)));
     }
-    o = axes(o), turns = raxes(turns, NULL);
+    bool alone = true; /* no two blocks meet in a cell */
+    for (int k = 0; k < r; k++) alone &= x_is(turns.v[k], 1);
+    o = axes(o), turns = alone ? zeros(r) : raxes(turns, NULL);
     for (int k = 0; k < r; k++) {
         E cell, block, p = add(o.v[k + 2], idx(np ? pads[k] : 0));
         find_cell(p, turns.v[k], nd ? dil[k] : 1, ns ? str[k] : 1, &cell, &block);
         cells = push(cells, cell), blocks = push(blocks, block);
     }
     X from = cat(cat(list2(o.v[0], o.v[1]), cells), blocks);
-    T sum = reduce("sum", acc(x), o, RED_SUM, turns, cast(acc(x), at_or(x, from, num(0))), NULL);
+    E term = cast(acc(x), at_or(x, from, num(0)));
+    T sum = alone ? stage("sum", acc(x), o, add(typed(acc(x), 0), term))
+                  : reduce("sum", acc(x), o, RED_SUM, turns, term, NULL);
     if (!sum) return;
     o = axes(shape(sum));
     out(0, dtype(x), o, at(sum, o));

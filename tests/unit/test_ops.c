@@ -318,11 +318,15 @@ Test(ops, pads_out_of_reach) { /* never clamped: that they add up to 1 would be 
 /* ---- blocks into images */
 /* Blocks of three, two apart; of two cells that are two apart; of such, two apart. */
 Test(ops, col2im) {
-    const char *sizes = "const %i: i64[1] = [5] const %b: i64[1] = [3] const %i4: i64[1] = [4] const %b2: i64[1] = [2] "
+    const char *sizes = "const %i: i64[1] = [5] const %b: i64[1] = [3] const %i4: i64[1] = [4] const %i3: i64[1] = [3] "
+                        "const %i5: i64[1] = [5] const %b2: i64[1] = [2] "
                         "const %x: f32[1,3,2] = [1.0,2.0,3.0,4.0,5.0,6.0] const %x2: f32[1,2,2] = [1.0,2.0,3.0,4.0]";
     gives(sizes, "%y: ? = Col2Im(%x, %i, %b) {strides=[2]}", LIST(1, 3, 7, 4, 6));
     gives(sizes, "%y: ? = Col2Im(%x, %i4, %b) {strides=[2], pads=[0,1]}", LIST(1, 3, 7, 4));
     gives(sizes, "%y: ? = Col2Im(%x2, %i4, %b2) {dilations=[2]}", LIST(1, 2, 3, 4));
+    gives(sizes, "%y: ? = Col2Im(%x2, %i4, %b2) {strides=[2]}", LIST(1, 3, 2, 4));
+    gives(sizes, "%y: ? = Col2Im(%x2, %i3, %b2) {strides=[2], pads=[1,0]}", LIST(3, 2, 4));
+    gives(sizes, "%y: ? = Col2Im(%x2, %i5, %b2) {strides=[3]}", LIST(1, 3, 0, 2, 4));
     gives(sizes, "%y: ? = Col2Im(%x2, %i, %b2) {dilations=[2], strides=[2]}", LIST(1, 0, 5, 0, 4));
 }
 
