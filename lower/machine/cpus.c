@@ -156,23 +156,40 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
  * on the core's other thread. */
 #define SQUARES_128                                                                                                    \
-    {2, 8, "transpose8_u16"}, { 4, 4, "transpose4_u32" }
+    {2, 8, "transpose8_u16", 0}, { 4, 4, "transpose4_u32", 0 }
 #define SQUARES_256                                                                                                    \
-    {4, 8, "transpose8_u32"}, { 8, 4, "transpose4_u64" }
-static const struct squares sse2_squares[] = {{1, 16, "transpose16_u8"}, SQUARES_128, {0}},
-                            avx2_squares[] = {{1, 16, "transpose16_u8_x32"},
-                                              {2, 16, "transpose16_u16"},
+    {4, 8, "transpose8_u32", 0}, { 8, 4, "transpose4_u64", 0 }
+#define PLANES(bytes, n, planes, instr)                                                                                \
+    { bytes, n, instr, planes }
+#define PLANES_128 PLANES(1, 16, 4, "planes4_u8"), PLANES(1, 16, 8, "planes8_u8"), PLANES(2, 8, 4, "planes4_u16")
+#define PLANES_256                                                                                                     \
+    PLANES(1, 32, 4, "planes4_u8_x32"), PLANES(1, 32, 8, "planes8_u8_x32"), PLANES(2, 16, 4, "planes4_u16_x16"),       \
+        PLANES_128
+#define PLANES_512                                                                                                     \
+    PLANES(1, 64, 4, "planes4_u8_x64"), PLANES(1, 64, 8, "planes8_u8_x64"), PLANES(2, 32, 4, "planes4_u16_x32"),       \
+        PLANES_256
+static const struct squares sse2_squares[] = {PLANES_128, {1, 16, "transpose16_u8", 0}, SQUARES_128, {0}},
+                            avx2_squares[] = {PLANES_256,
+                                              {1, 16, "transpose16_u8_x32", 0},
+                                              {2, 16, "transpose16_u16", 0},
                                               SQUARES_256,
                                               SQUARES_128,
                                               {0}},
-                            avx512_squares[] = {{1, 16, "transpose16_u8_x64"},
-                                                {2, 16, "transpose16_u16_x32"},
-                                                {4, 16, "transpose16_u32"},
-                                                {8, 8, "transpose8_u64"},
+                            avx512_squares[] = {PLANES_512,
+                                                {1, 16, "transpose16_u8_x64", 0},
+                                                {2, 16, "transpose16_u16_x32", 0},
+                                                {4, 16, "transpose16_u32", 0},
+                                                {8, 8, "transpose8_u64", 0},
                                                 SQUARES_256,
                                                 SQUARES_128,
                                                 {0}},
-                            neon_squares[] = {{1, 16, "zip16_u8"}, {2, 8, "zip8_u16"}, {4, 4, "zip4_u32"}, {0}};
+                            neon_squares[] = {PLANES(1, 16, 4, "unzip4_u8"),
+                                              PLANES(1, 16, 8, "unzip8_u8"),
+                                              PLANES(2, 8, 4, "unzip4_u16"),
+                                              {1, 16, "zip16_u8", 0},
+                                              {2, 8, "zip8_u16", 0},
+                                              {4, 4, "zip4_u32", 0},
+                                              {0}};
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48, .hides_call = 128
 
 const struct machine machine_c99 = {

@@ -23,6 +23,7 @@ struct micro_speed { /* micro NULL ends a table */
 struct squares { /* of n x n cells that an instruction (lower/target/) transposes in registers; n 0 ends a table */
     int bytes, n;
     const char *instr;
+    int planes; /* or of n x planes cells, the operand's one after another, of which each n become a row; 0: a square */
 };
 struct cache {
     int64_t bytes;

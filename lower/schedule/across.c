@@ -79,17 +79,23 @@ static int64_t rows_apart(const struct across *a) {
     for (int k = 0; k <= a->last; k++) idx[k] = x_var(a->u->c, out->u.stage.axes[k]);
     return bytes_apart(a->u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
 }
-/* The largest that both axes, and a block of the operand, have room for; one whose rows the first level of cache holds,
- * since what is left of their lines is written next. */
-static const struct squares *squares_for(const struct across *a, int64_t along) {
+static int rows_of(const struct squares *q) { return q->planes ? q->planes : q->n; }
+/* Both axes, and a block of the operand, have room for it. */
+static bool fits_squares(const struct across *a, const struct squares *q, int64_t along) {
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     int64_t across = const_extent(a->u->k->out->u.stage.axes[a->axis]);
+    int cell = dtype_bytes(a->load->u.buf->type);
+    if (q->bytes != cell || (along >= 0 && q->n > along)) return false;
+    if (!q->planes) return (across < 0 || q->n <= across) && !(l && l->block % q->n);
+    return across == q->planes &&
+           bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]) == q->planes * cell;
+}
+/* The largest; of rows that the first level of cache holds, since what is left of their lines is written next. */
+static const struct squares *squares_for(const struct across *a, int64_t along) {
     const struct squares *largest = NULL;
     for (const struct squares *q = a->u->m->squares; q && q->n; q++) {
-        if (q->bytes != dtype_bytes(a->load->u.buf->type) || (across >= 0 && q->n > across) ||
-            (along >= 0 && q->n > along) || (l && l->block % q->n))
-            continue;
-        if (!machine_colliding(a->u->m, q->n, rows_apart(a))) return q;
+        if (!fits_squares(a, q, along)) continue;
+        if (!machine_colliding(a->u->m, rows_of(q), rows_apart(a))) return q;
         if (!largest) largest = q;
     }
     return largest;
@@ -117,7 +123,7 @@ static const char *transpose_squares(struct plan *u) {
     add_others(&a, first, &order);
     add_loops(&u->s, &order, LOOPS(across, cells));
     step_reorder(&u->s, order);
-    step_split(&u->s, across, q->n, role.strips, role.strip, split_tail(rows, q->n));
+    step_split(&u->s, across, rows_of(q), role.strips, role.strip, split_tail(rows, rows_of(q)));
     step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
     /* the last squares may begin early; along strips, which threads share, none does */
     step_split(&u->s, cells, q->n, role.cells, role.few, along % q->n > 0 ? TAIL_OVERLAP : split_tail(along, q->n));

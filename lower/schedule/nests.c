@@ -191,7 +191,7 @@ static bool choose_squares(struct nest *q) {
     const struct squares *largest = NULL;
     if (e->op != X_LOAD || e->has_fill || e->u.buf->type != q->store->u.store.buf->type || !q->last) return false;
     for (const struct squares *s = q->u->m->squares; s && s->n; s++) {
-        if (s->bytes != dtype_bytes(e->u.buf->type) || !fits_squares(q, s)) continue;
+        if (s->planes || s->bytes != dtype_bytes(e->u.buf->type) || !fits_squares(q, s)) continue;
         if (!rows_collide(q)) return true;
         if (!largest) largest = s;
     }
