@@ -125,7 +125,8 @@ void stage_apart(T t, X ax, X index, E v) { put_into(t, ax, index, v, true); }
 
 /* ---- kernels in loop IR text */
 enum { TYPED_BUFS = 10 }; /* $0 to $9 */
-/* The text with its types: $T is t, $0 to $9 are those of the buffers. The types of buffers it names go into *name. */
+/* The text with its types: $T is t, $A what numbers of that type are summed in, $0 to $9 are those of the buffers. The
+ * types of buffers it names go into *name. */
 static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t, const enum dtype *types, int ntypes,
                          const char **name) {
     struct text r = {0};
@@ -134,6 +135,7 @@ static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t
     for (size_t k = 0; k < n; k++) {
         int of = text[k] == '$' && k + 1 < n ? text[k + 1] - '0' : -1;
         if (of == 'T' - '0') text_add(&r, dtype_name(t)), k++;
+        else if (of == 'A' - '0') text_add(&r, dtype_name(dtype_is_half(t) ? F32 : t)), k++;
         else if (of >= 0 && of < ntypes) {
             text_add(&r, dtype_name(types[of])), k++;
             if (!told[of]) *name = internf(c->names, "%s_%s", *name, dtype_name(types[of]));

@@ -144,6 +144,15 @@ Test(ops, nan_in_extremes) {
           LIST(0, 2, 2, 4));
     gives("const %a: f32[1,1,3] = [nan,3.0,nan]", "%y: ? = GlobalMaxPool(%a)", LIST(3));
 }
+/* Of halves, 2049 is 2048, to which one more would be lost again; 600 squared is infinite. */
+Test(ops, running_sums_of_halves) {
+    gives("const %a: f16[3] = [2048.0,1.0,1.0] const %d: i64[] = [0]", "%y: ? = CumSum(%a, %d)",
+          LIST(2048, 2048, 2050));
+    gives("const %a: bf16[3] = [256.0,1.0,1.0] const %d: i64[] = [0]", "%y: ? = CumSum(%a, %d) {exclusive=1}",
+          LIST(0, 256, 256));
+    gives("const %a: f16[3] = [600.0,600.0,0.125] const %d: i64[] = [0]", "%y: ? = CumProd(%a, %d)",
+          LIST(600, INFINITY, 44992));
+}
 /* NaN equals NaN, behind all numbers; of equal ones the first counts, and zeros are equal. */
 Test(ops, unique) {
 #define NAN8 "const %a: f32[8] = [2.0,nan,-1.0,2.0,nan,0.0,-0.0,-1.0] "

@@ -3,6 +3,7 @@
 #include "ir/base/embed.h"
 #include "ir/eval/eval.h"
 #include "loop_text.h"
+#include <ctype.h>
 
 static struct ctx *c;
 static void setup(void) { c = ctx_new(); }
@@ -107,7 +108,7 @@ static struct module *instance(const struct use *u) {
     cr_assert(s, "no %s", path.s);
     for (; *s; s++) {
         size_t n;
-        const char *type = *s == '$' ? type_at(u->types, s[1] == 'T' ? 0 : s[1] - '0' + 1, &n) : NULL;
+        const char *type = *s == '$' ? type_at(u->types, isdigit((unsigned char)s[1]) ? s[1] - '0' + 1 : 0, &n) : NULL;
         if (type) text_addn(&t, type, n), s++;
         else text_char(&t, *s);
     }
