@@ -204,13 +204,15 @@ static void exp_category_mapper(void) {
 /* A one in the column of the category; the last of equal ones counts. */
 static void op_categories(void) {
     T x = in(0), c = in(1);
-    E n = dim(c, 0), r = raxis(n, "c"), none = typed(I64, -1);
+    E n = dim(c, 0), r = raxis(n, "c"), none = typed(I32, -1);
     X i = axes(shape(x)), o = axes(push(shape(x), n)), lead = sub_list(o, 0, rank(x));
-    T place = reduce("place", I64, i, RED_MAX, list1(r), sel(eq(at(x, i), at(c, list1(r))), val(r), none), none);
+    E found = eq(at(x, i), at(c, list1(r)));
+    T place = reduce("place", I32, i, RED_MAX, list1(r), sel(found, cast(I32, val(r)), none), none);
     if (!place) return;
     E p = at(place, lead);
-    if (!int_attr("zeros")) p = val(within(index_of(sel(lt(p, num(0)), val(n), p)), n)); /* every one must be known */
-    out(0, F32, o, sel(eq(p, val(o.v[rank(x)])), typed(F32, 1), typed(F32, 0)));
+    E known = sel(lt(p, typed(I32, 0)), cast(I32, val(n)), p);
+    if (!int_attr("zeros")) p = cast(I32, val(within(index_of(known), n))); /* every one must be known */
+    out(0, F32, o, sel(eq(p, cast(I32, val(o.v[rank(x)]))), typed(F32, 1), typed(F32, 0)));
 }
 static void exp_one_hot(void) {
     enum dtype t = dtype(in(0));

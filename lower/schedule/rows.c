@@ -179,10 +179,21 @@ static bool find_fast(void *env, expr e) {
     if ((row_role(&f->q->r, v) >= 0) == (f->q->mode == LANES_OUTER)) f->v = v;
     return !f->v;
 }
+/* What is looked for in a table: it alone moves with what is reduced, and it is constant, so its cells lie side by
+ * side. */
+static bool find_table(void *env, expr e) {
+    struct fast *f = env;
+    const struct var *v = f->s->u.stage.red[f->s->u.stage.nred - 1];
+    if (e->op != X_LOAD || !x_uses_var(f->q->u->c, e, v)) return true;
+    bool table = is_constant(e->u.buf) && e->n == 1 && e->arg[0]->op == X_VAR && !x_is(v->extent, 1);
+    f->v = table ? v : NULL;
+    return table;
+}
 static const struct var *fast_var(struct rows *q, const struct stmt *s) {
     struct fast f = {q, s, NULL, 0, NULL};
     x_each_load(s->u.stage.value, find_most_moving, &f); /* what moves less is read again, and stays near */
     x_visit(s->u.stage.value, find_fast, &f);
+    if (!f.v && q->mode == LANES_INNER && s->u.stage.nred) x_visit(s->u.stage.value, find_table, &f);
     return f.v;
 }
 static const struct var *axis_of_role(const struct rows *q, const struct stmt *s, int role) {
