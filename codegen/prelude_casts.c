@@ -393,7 +393,9 @@ static const char *shuffled(struct ctx *c, const char *head, const char *a, cons
  * the other gives the lanes whose cells it has; others have whatever it holds. */
 const char *c_vload_apart(const struct emit_options *o, enum dtype s, int lanes, int apart) {
     struct ctx *c = o->uses->c;
-    const char *name = prelude_name(o, format(c, "ld%d", apart), s, lanes), *load = c_vload(o, s, lanes, false);
+    /* truth values become masks after the shuffles, for each lane once */
+    const char *name = prelude_name(o, format(c, "ld%d", apart), s, lanes),
+               *load = c_vload(o, s == BOOL ? U8 : s, lanes, false), *given = s == BOOL ? "const $T all = " : "return ";
     if (!prelude_first(o->uses, name)) return name;
     struct holes h;
     struct text t = {0};
@@ -412,10 +414,10 @@ const char *c_vload_apart(const struct emit_options *o, enum dtype s, int lanes,
             if (cell >= v * lanes) places[k] = lanes + (in < lanes ? in : 0);
             else places[k] = v == 1 ? cell : k;
         }
-        text_add(&t, shuffled(c, ends ? "return " : format(c, "const $T of%d = ", v),
+        text_add(&t, shuffled(c, ends ? given : format(c, "const $T of%d = ", v),
                               v == 1 ? "v0" : format(c, "of%d", v - 1), format(c, "v%d", v), lanes, places, lanes));
     }
-    text_add(&t, "}\n");
+    text_add(&t, s == BOOL ? "    return all != 0;\n}\n" : "}\n");
     prelude_add(o, text_take(&t, &c->arena), &h);
     return name;
 }

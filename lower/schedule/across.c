@@ -145,14 +145,22 @@ static bool takes_strips(const struct across *a) {
     return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
            sat_mul(n, operand) <= u->m->l2.bytes;
 }
-/* Along the result's last axis the operand's cells lie so little apart that vectors load them. */
-static bool in_lanes(const struct across *a) {
-    if (a->axis < 0) return false;
-    int cell = dtype_bytes(a->load->u.buf->type);
+/* Along the result's last axis the operand's cells lie so many bytes apart; 0: side by side, or nobody knows. */
+static int64_t lanes_apart(const struct across *a) {
+    if (a->axis < 0) return 0;
     int64_t bytes = bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]);
-    return bytes > cell && bytes <= a->u->m->apart * cell;
+    return bytes > dtype_bytes(a->load->u.buf->type) ? bytes : 0;
 }
-bool is_across(struct plan *u) { return across_of(u).axis >= 0; }
+/* So little that vectors load them. */
+static bool in_lanes(const struct across *a) {
+    int64_t bytes = lanes_apart(a);
+    return bytes && bytes <= a->u->m->apart * dtype_bytes(a->load->u.buf->type);
+}
+bool is_across(struct plan *u) {
+    struct across a = across_of(u);
+    bool operand = a.load && a.load->u.buf->scope == SC_PARAM; /* of what is inlined, others say where cells lie */
+    return operand && lanes_apart(&a) && !in_lanes(&a);
+}
 bool is_across_in_lanes(struct plan *u) {
     struct across a = across_of(u);
     return in_lanes(&a);

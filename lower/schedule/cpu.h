@@ -46,8 +46,8 @@ static inline enum step_tail split_tail(int64_t extent, int64_t n) {
 /* One result whose operand is read across: in squares that registers transpose, or a few cells at a time (across.c).
  * Returns why not. */
 const char *plan_across(struct plan *u, bool squares);
-bool is_across(struct plan *u);          /* cells of neighbours along the operand's last axis lie apart in the result */
-bool is_across_in_lanes(struct plan *u); /* a few at a time are vectors, of cells that lie a little apart */
+bool is_across(struct plan *u);            /* cells of the result's last axis lie far apart in the operand */
+bool is_across_in_lanes(struct plan *u);   /* a few at a time are vectors, of cells that lie a little apart */
 int64_t stage_cells(const struct stmt *s); /* INT64_MAX: open, or too many */
 /* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
 void plan_threads(struct plan *u, struct word_list loops, double cells, const char *base);
