@@ -10,6 +10,16 @@ static bool negative(struct ctx *c, expr e, int depth, int *budget);
 static expr without(struct ctx *c, expr e, int k) {
     return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1));
 }
+/* With `by` for the atom of term k. */
+static expr with_term(struct ctx *c, expr e, int k, expr by) {
+    return x_add(c, without(c, e, k), x_muli(c, by, e->coef[k]));
+}
+static int terms_in(struct ctx *c, expr e) {
+    int64_t konst;
+    const expr *t;
+    const int64_t *co;
+    return x_terms(c, e, &konst, &t, &co);
+}
 static expr last_of(struct ctx *c, const struct var *v) { return x_addi(c, v->extent, -1); }
 
 /* p = v * rest with v a loop variable and rest >= 0: its upper (k > 0) or lower end as an expression, else NULL. */
@@ -209,45 +219,36 @@ static bool stands_alone(struct ctx *c, expr e, int k) {
 /* A quotient whose c*(e//c) = e - e%c leaves no more terms, with that done; NULL: there is none. The rest of a loop
  * that was split again and again, n%16%8 - 4*(n%16%8//4), goes so. */
 static expr rejoined(struct ctx *c, expr e) {
-    int64_t p, konst;
-    const expr *t;
-    const int64_t *co;
+    int64_t p;
     for (int k = 0; e->op == X_LIN && k < e->n; k++) {
         expr a = e->arg[k];
         if (a->op != X_DIV || e->coef[k] < 0 || !x_is_int(a->arg[1], &p) || e->coef[k] % p) continue;
         expr joined = x_add(c, without(c, e, k), x_muli(c, a->arg[0], e->coef[k] / p));
-        if (x_terms(c, joined, &konst, &t, &co) < e->n - 1)
-            return x_sub(c, joined, x_muli(c, x_modi(c, a->arg[0], p), e->coef[k] / p));
+        if (terms_in(c, joined) < e->n - 1) return x_sub(c, joined, x_muli(c, x_modi(c, a->arg[0], p), e->coef[k] / p));
     }
     return NULL;
 }
 /* e with a remainder or quotient at its greatest, where that takes more terms away: x%n - n, whatever n is made of.
  * NULL: there is none. */
 static expr ended(struct ctx *c, expr e) {
-    int64_t konst;
-    const expr *t;
-    const int64_t *co;
     for (int k = 0; e->op == X_LIN && k < e->n; k++) {
         expr a = e->arg[k];
         if (e->coef[k] < 0 || (a->op != X_MOD && a->op != X_DIV) || a->arg[1]->op == X_CONST) continue;
         expr last = a->op == X_MOD ? x_addi(c, a->arg[1], -1) : last_quotient(c, a);
-        expr r = last ? x_add(c, without(c, e, k), x_muli(c, last, e->coef[k])) : e;
-        if (x_terms(c, r, &konst, &t, &co) < e->n - 1) return r;
+        expr r = last ? with_term(c, e, k, last) : e;
+        if (terms_in(c, r) < e->n - 1) return r;
     }
     return NULL;
 }
 /* x%p and x%p%q are not above x, if that is not negative: e with x for one of them, where that takes more terms away.
  * NULL: there is none. The last cells of a row of x are x - x%16%8 and on. */
 static expr unreduced(struct ctx *c, expr e, int depth, int *budget) {
-    int64_t konst;
-    const expr *t;
-    const int64_t *co;
     for (int k = 0; e->op == X_LIN && k < e->n; k++) {
         expr x = e->arg[k];
         while (x->op == X_MOD) x = x->arg[0];
         if (x == e->arg[k] || e->coef[k] < 0) continue;
-        expr r = x_add(c, without(c, e, k), x_muli(c, x, e->coef[k]));
-        if (x_terms(c, r, &konst, &t, &co) < e->n && not_negative(c, x, depth - 1, budget)) return r;
+        expr r = with_term(c, e, k, x);
+        if (terms_in(c, r) < e->n && not_negative(c, x, depth - 1, budget)) return r;
     }
     return NULL;
 }
