@@ -350,8 +350,9 @@ enum infer_status ctl_pack_results(struct node *n, struct region *const *branch)
     return INFER_REPLACED;
 }
 /* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy.
- * Where the pass fails for want of a rank, its own words say whose, and how to say it: they stay. */
-static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *infer_region) {
+ * Where the pass fails for want of a rank, its own words say whose, and how to say it: they stay. Of another error,
+ * which the trial's sizes may have to do with, *why is what it says. */
+static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *infer_region, const char **why) {
     struct diags before = g->ctx->diags;
     struct map values = {.arena = &g->ctx->arena};
     struct node *trial = node_new(n->in, n, "", n->op_type, NULL, 0, 0);
@@ -374,13 +375,16 @@ static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *i
     }
     int rank = infer_region(r) ? packed_rank(r->results.v[1 + k]) : -1;
     const struct diags *d = &g->ctx->diags;
-    if (before.errors || d->n == before.n || d->v[before.n].code != E_RANK) g->ctx->diags = before;
+    bool failed = !before.errors && d->n > before.n, of_rank = failed && d->v[before.n].code == E_RANK;
+    if (failed && !of_rank) *why = d->v[before.n].message;
+    if (!of_rank) g->ctx->diags = before;
     node_remove(trial);
     return rank;
 }
-static enum infer_status rank_not_known(struct graph *g, struct node *n, const struct value *result) {
-    ctl_problem(g, n, E_RANK,
-                "the rank of what a carried sequence holds is not known, and the number of passes neither");
+static enum infer_status rank_not_known(struct graph *g, struct node *n, const struct value *result, const char *why) {
+    const char *what = "the rank of what a carried sequence holds is not known, and the number of passes neither";
+    if (why) what = arena_printf(&g->ctx->arena, "%s; a first pass would tell, but fails: %s", what, why);
+    ctl_problem(g, n, E_RANK, what);
     if (result && *result->name)
         diag_help(&g->ctx->diags, "say the rank of its elements with --rank %s=N",
                   diag_quote(&g->ctx->arena, result->name));
@@ -393,11 +397,12 @@ static enum infer_status pack_loop(struct graph *g, struct node *n, int ncarried
         struct value *v = n->ins.v[2 + k];
         if (!v || v->type.kind != TY_SEQUENCE) continue;
         const struct value *result = k < n->outs.n ? n->outs.v[k] : NULL;
+        const char *why = NULL;
         int rank = packed_rank(v), errors = g->ctx->diags.errors;
         if (rank < 0 && result) rank = graph_said_rank(g, result->name);
-        if (rank < 0) rank = rank_after_a_pass(g, n, k, infer_region);
+        if (rank < 0) rank = rank_after_a_pass(g, n, k, infer_region, &why);
         if (g->ctx->diags.errors > errors) return INFER_FAILED;
-        if (rank < 0 || !carry_packed(n, r, k, rank)) return rank_not_known(g, n, result);
+        if (rank < 0 || !carry_packed(n, r, k, rank)) return rank_not_known(g, n, result, why);
         ncarried++, k++;
     }
     if (ctl_carries_holders(n, ncarried))
