@@ -9,6 +9,9 @@ extern const struct target nn_target_c99, nn_target_x86_64, nn_target_x86_avx2, 
 extern const struct target nn_target_x86_avxvnni, nn_target_x86_avx512vnni, nn_target_x86_avx512bf16, nn_target_x86_amx,
     nn_target_aarch64_dotprod, nn_target_aarch64_i8mm, nn_target_cortex_a55;
 
+/* The row on the machine that gcc2nn runs on, if that is one of its family (native.c). */
+const struct target *target_here(const struct target *t);
+
 // clang-format off
 extern const struct instr_row *const nn_instrs_sse2[], *const nn_instrs_avx2[], *const nn_instrs_avxvnni[], *const nn_instrs_avx512[],
     *const nn_instrs_avx512vnni[], *const nn_instrs_avx512bf16[], *const nn_instrs_amx[],

@@ -22,10 +22,9 @@ const struct target *const nn_targets[] = {&nn_target_c99,
                                            NULL};
 
 const struct target *target_by_name(const char *name) {
-    const struct target *native = target_native();
-    if (!strcmp(name, "native") || !strcmp(name, "auto") || !strcmp(name, native->name)) return native;
+    if (!strcmp(name, "native") || !strcmp(name, "auto")) return target_native();
     for (int i = 0; nn_targets[i]; i++)
-        if (!strcmp(nn_targets[i]->name, name)) return nn_targets[i];
+        if (!strcmp(nn_targets[i]->name, name)) return target_here(nn_targets[i]);
     return NULL;
 }
 
