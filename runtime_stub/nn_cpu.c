@@ -50,6 +50,7 @@ static int has(const struct feature *f) {
 static const struct feature features[] = {
     FEATURE("dotprod", AT_HWCAP, 0, 0, 20, 0), /* HWCAP_ASIMDDP */
     FEATURE("i8mm", AT_HWCAP2, 0, 0, 13, 0),   /* HWCAP2_I8MM */
+    FEATURE("bf16", AT_HWCAP2, 0, 0, 14, 0),   /* HWCAP2_BF16 */
 };
 static int has(const struct feature *f) { return (int)(getauxval(f->leaf) >> f->bit & 1); }
 #endif

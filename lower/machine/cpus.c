@@ -125,6 +125,7 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
     i8mm_dots[] = {{&micro_smmla, 6, 1},
                    {&micro_ummla, 6, 1},
                    {&micro_usmmla, 6, 1},
+                   {&micro_bfmmla, 8, 1},
                    {&micro_usdot, 3, 2},
                    {&micro_sudot, 3, 2},
                    {&micro_sdot, 3, 2},

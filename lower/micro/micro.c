@@ -64,10 +64,11 @@ TILE(tile_dpbf16ps, BF16, BF16, F32, 32, 2);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 16, 2);
 
 /* Of 2 x 2 sums in a vector, which 8 rows of two vectors fill the registers with. */
-#define MATRICES(row, a, b) const struct micro micro_##row = {a, b, I32, 8, 4, 16, 8, 0, 0, #row, 0}
-MATRICES(smmla, I8, I8);
-MATRICES(ummla, U8, U8);
-MATRICES(usmmla, U8, I8);
+#define MATRICES(row, a, b, sum, side) const struct micro micro_##row = {a, b, sum, 8, 4, 2 * side, side, 0, 0, #row, 0}
+MATRICES(smmla, I8, I8, I32, 8);
+MATRICES(ummla, U8, U8, I32, 8);
+MATRICES(usmmla, U8, I8, I32, 8);
+MATRICES(bfmmla, BF16, BF16, F32, 4);
 
 /* Of warps, named as their instructions, too. */
 const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16", 0};

@@ -43,7 +43,7 @@ extern const struct micro micro_vpdpbusd, micro_vpdpbusd_4x4, micro_vpdpbusd_2x8
 extern const struct micro micro_tile_dpbusd_64, micro_tile_dpbssd_64, micro_tile_dpbuud_64, micro_tile_dpbsud_64,
     micro_tile_dpbusd_32, micro_tile_dpbssd_32, micro_tile_dpbuud_32, micro_tile_dpbsud_32, micro_tile_dpbf16ps_32,
     micro_tile_dpbf16ps_16;
-extern const struct micro micro_smmla, micro_ummla, micro_usmmla, micro_usdot, micro_sudot;
+extern const struct micro micro_smmla, micro_ummla, micro_usmmla, micro_bfmmla, micro_usdot, micro_sudot;
 extern const struct micro micro_sdot, micro_udot, micro_smull_smlal_sadalp, micro_smull_sadalp, micro_umull_uadalp,
     micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,

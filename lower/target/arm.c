@@ -64,10 +64,11 @@ const struct target nn_target_aarch64_i8mm = {
     AARCH64,
     .name = "aarch64-i8mm",
     .machine = &machine_i8mm,
-    .help = "aarch64-dotprod with products of matrices of bytes (Neoverse V1 and N2, Cortex-A510, A710 and later)",
-    .cflags = "-march=armv8.2-a+dotprod+i8mm",
-    .needs = "dotprod i8mm",
-    .attribute = "arch=armv8.2-a+dotprod+i8mm",
+    .help =
+        "aarch64-dotprod with products of matrices of bytes and bf16 (Neoverse V1 and N2, Cortex-A510, A710 and later)",
+    .cflags = "-march=armv8.2-a+dotprod+i8mm+bf16",
+    .needs = "dotprod i8mm bf16",
+    .attribute = "arch=armv8.2-a+dotprod+i8mm+bf16",
     .instrs = nn_instrs_i8mm,
 };
 const struct target nn_target_cortex_a55 = {

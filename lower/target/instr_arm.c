@@ -92,7 +92,7 @@ static const struct instr_row smlal_x4 = {
 #define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
 const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, NN_SQUARES_NEON, NULL};
 const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NN_SQUARES_NEON, NULL};
-const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmmla, &usdot,          &sudot,
+const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmmla, &nn_bfmmla,      &usdot, &sudot,
                                                   &sdot,     &udot,     MULL,       NN_SQUARES_NEON, NULL};
 
 /* ---- Cortex-M */

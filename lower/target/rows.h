@@ -19,7 +19,7 @@ extern const struct instr_row *const nn_instrs_sse2[], *const nn_instrs_avx2[], 
     *const nn_instrs_sm75[], *const nn_instrs_sm80[];
 // clang-format on
 extern const struct instr_row nn_tile_dpbusd, nn_tile_dpbssd, nn_tile_dpbuud, nn_tile_dpbsud, nn_tile_dpbf16ps;
-extern const struct instr_row nn_smmla, nn_ummla, nn_usmmla;
+extern const struct instr_row nn_smmla, nn_ummla, nn_usmmla, nn_bfmmla;
 /* Squares that are transposed in registers (instr_transpose.c), and pixels of few cells that become planes; of vectors
  * of 128, 256 and 512 bits. */
 extern const struct instr_row nn_transpose16_u8, nn_transpose8_u16, nn_transpose4_u32, nn_transpose16_u8_x32,

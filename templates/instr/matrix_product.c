@@ -1,7 +1,3 @@
-static inline int32x4_t nn_INSTR_step(int32x4_t sums, int32x4_t rows, int32x4_t lanes) {
-    __asm("INSTR %0.4s, %1.16b, %2.16b" : "+w"(sums) : "w"(rows), "w"(lanes));
-    return sums;
-}
 /* Up to 8 rows by one vector or two: the sums stay in registers until all steps are done. Of an odd number of rows the
  * last one is its own neighbour. pairs and vectors are constants. */
 static inline __attribute__((always_inline)) void nn_INSTR_tile(char *c, const char *a, const char *b, int rows,
@@ -37,7 +33,7 @@ static inline __attribute__((always_inline)) void nn_INSTR_tile(char *c, const c
                     const int32x4_t first = nn_first_halves(upper, lower), second = nn_second_halves(upper, lower);
                     NN_WRITTEN_OUT
                     for (int v = 0; v < 2 * vectors; v++)
-                        sums[r][v] = nn_INSTR_step(nn_INSTR_step(sums[r][v], first, lanes[0][v]), second, lanes[1][v]);
+                        sums[r][v] = nn_INSTR_of(nn_INSTR_of(sums[r][v], first, lanes[0][v]), second, lanes[1][v]);
                 }
             }
         }
