@@ -151,7 +151,8 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
 #define THREADS               .fork = 10000, .division = 20
 #define CACHES(first, second) .l1 = {first, 1 / 96.0, 4}, .l2 = {second, 1 / 24.0, 8}, .partial_sum_byte = 1 / 64.0
 #define X86_CACHES(second, sum)                                                                                        \
-    .l1 = {32 << 10, 1 / 96.0, 8}, .l2 = {second, 1 / 24.0, 8}, .last_bytes = 16 << 20, .partial_sum_byte = 1 / (sum)
+    .l1 = {32 << 10, 1 / 96.0, 8}, .l2 = {second, 1 / 24.0, 8}, .last_bytes = 16 << 20, .partial_sum_byte = 1 / (sum), \
+    .follows = 1792
 /* Without vectors the body of a loop is a tile, and code is dear on small machines. */
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour

@@ -58,19 +58,20 @@ struct machine {
     double memory_byte;      /* cycles for a byte of weights, which nothing has kept since the last run */
     double partial_sum_byte; /* cycles for a byte of a sum that waits in memory, there and back */
     int streams;             /* that hardware prefetching follows at a time */
-    int line;                /* bytes of a cache line */
-    int panel_vectors;       /* at most, of a panel of weights */
-    int body;                /* multiply-adds in a loop's body, at most; without vectors: in a tile */
-    int hides_call;          /* steps of a sum that hide a call behind it, of a function of vectors */
-    int whole_tile;          /* cells of a tile of i32 sums without vectors, at most; 0: as many as body says */
-    int stack_cells;         /* scratch of a row that lies on the stack, at most */
-    int row_cells;           /* of a row whose stages are one kernel, at most */
-    double fork;             /* cycles until several threads have begun a loop and ended it; 0: loops stay with one */
-    int apart;               /* cells from one lane's to the next one's, at most, which shuffles make faster */
-    double byte_tables;      /* vectors looked up in a cycle in 256 bytes, which registers hold; 0: they do not */
-    double division;         /* cycles of a division of an index, which loops that became one need */
-    bool excess;             /* no instruction rounds to 16-bit floats: between kernels they keep f32's precision */
-    const struct gpu *gpu;   /* NULL: a CPU */
+    int follows;           /* bytes from an instruction's load to its next one, at most, that it reads ahead; 0: any */
+    int line;              /* bytes of a cache line */
+    int panel_vectors;     /* at most, of a panel of weights */
+    int body;              /* multiply-adds in a loop's body, at most; without vectors: in a tile */
+    int hides_call;        /* steps of a sum that hide a call behind it, of a function of vectors */
+    int whole_tile;        /* cells of a tile of i32 sums without vectors, at most; 0: as many as body says */
+    int stack_cells;       /* scratch of a row that lies on the stack, at most */
+    int row_cells;         /* of a row whose stages are one kernel, at most */
+    double fork;           /* cycles until several threads have begun a loop and ended it; 0: loops stay with one */
+    int apart;             /* cells from one lane's to the next one's, at most, which shuffles make faster */
+    double byte_tables;    /* vectors looked up in a cycle in 256 bytes, which registers hold; 0: they do not */
+    double division;       /* cycles of a division of an index, which loops that became one need */
+    bool excess;           /* no instruction rounds to 16-bit floats: between kernels they keep f32's precision */
+    const struct gpu *gpu; /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
     machine_avx512vnni, machine_avx512bf16, machine_amx, machine_neon, machine_dotprod, machine_i8mm,

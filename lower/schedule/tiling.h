@@ -9,6 +9,11 @@ static inline int naxes_of(const struct tiling *g) { return g->q->sum->u.stage.n
 static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.nred; }
 /* What open lanes count as where a tile is chosen, and open rows of which nobody said how many to optimise for. */
 enum { OPEN_EXTENT = 1 << 20 };
+/* Of all panels: of what is multiplied along the lanes. */
+static inline double bytes_of_panels(struct plan *u, const struct tiling *g) {
+    const struct buf *b = g->vec->u.buf;
+    return typical_size(u->c, b->dims, b->nd, OPEN_SIZE) * dtype_bytes(b->type);
+}
 /* How a long sum is cut: chunks of it go round the rows of a panel, or round all panels (outside). */
 enum chunks { CHUNKS_ANY, CHUNKS_NONE, CHUNKS_INSIDE, CHUNKS_OUTSIDE };
 /* Ways of the lanes, of which a result in blocks has all three (within groups of channels, panels of a group across

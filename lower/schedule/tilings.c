@@ -3,6 +3,7 @@
  * contraction_steps.c. The choices and their reasons are in docs/schedules.md. See tiling.h. */
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,16 +78,21 @@ static void choose_beside(struct plan *u, struct tiling *g) {
 }
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
  * many, unless one is what was said to be typical). A tile of one row waits for its own multiply-adds, unless it takes
- * more vectors than others: so many panels; where one is typical, as many as a row of known size would. 0: no such tile
- * is wanted. */
+ * more vectors than others: so many panels; where one is typical, as many as a row of known size would. What the second
+ * level keeps comes from there by a line a cycle at most, and by less from two panels at a time. 0: no such tile is
+ * wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    int64_t wide = ((int64_t)(g->op.latency * g->op.starts) + g->nr - 1) / g->nr, lo, hi;
+    double bytes = bytes_of_panels(u, g), vector = g->lanes * g->micro->k0 * dtype_bytes(g->vec->u.buf->type);
+    bool second = bytes > (double)u->m->l1.bytes && bytes < (double)u->m->l2.bytes;
+    double starts = second ? fmin(g->op.starts, u->m->line / vector) : g->op.starts;
+    int64_t wide = ((int64_t)(g->op.latency * starts) + g->nr - 1) / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per) return 0;
     bool typical = x_reference(u->c, axis_var(g, g->row)->extent) == 1;
     if (g->blocked && !typical) return 0;
-    if (typical && wide * g->nr < u->m->panel_vectors) wide = u->m->panel_vectors / g->nr;
+    if (typical && !second && wide * g->nr < u->m->panel_vectors) wide = u->m->panel_vectors / g->nr;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
-    return wide > 1 && lo < 2 && hi > 1 ? wide : 0;
+    bool wanted = wide > 1 || (second && g->prefetch); /* of what is read once no next panel is touched beforehand */
+    return wanted && lo < 2 && hi > 1 ? wide : 0;
 }
 
 /* ---- the points */
