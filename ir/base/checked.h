@@ -11,9 +11,9 @@ static inline bool mul_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_
 #define POS_INF INT64_MAX
 int64_t sat_add(int64_t a, int64_t b);
 int64_t sat_mul(int64_t a, int64_t b);
-/* Floor division and modulo for c > 0. */
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+/* Floor division and modulo for c > 0. */
 static inline int64_t floordiv64(int64_t a, int64_t c) { return a / c - (a % c < 0); }
 static inline int64_t floormod64(int64_t a, int64_t c) {
     int64_t r = a % c;

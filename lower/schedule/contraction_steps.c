@@ -189,8 +189,7 @@ static int bytes_ahead(struct plan *u, const struct tiling *g) {
  * instruction. */
 static int straight_steps(struct plan *u, const struct tiling *g) {
     const struct machine *m = u->m;
-    int steps = 1, ahead = bytes_ahead(u, g),
-        bytes = g->nr * g->lanes * g->micro->k0 * dtype_bytes(g->vec->u.buf->type);
+    int steps = 1, ahead = bytes_ahead(u, g), bytes = g->nr * bytes_of_vector(g);
     if (g->mixed) return g->kred < 0 ? 1 : g->kblock / g->micro->k0;
     if (g->beside || g->kred < 0 || micro_has_tiles(g->micro) || (g->lanes < 2 && g->micro->k0 == 1) ||
         m->loads_ahead || !machine_op(m, X_FMA, F32))

@@ -9,6 +9,9 @@ static inline int naxes_of(const struct tiling *g) { return g->q->sum->u.stage.n
 static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.nred; }
 /* What open lanes count as where a tile is chosen, and open rows of which nobody said how many to optimise for. */
 enum { OPEN_EXTENT = 1 << 20 };
+static inline int bytes_of_vector(const struct tiling *g) { /* that one step reads */
+    return g->lanes * g->micro->k0 * dtype_bytes(g->vec->u.buf->type);
+}
 /* Of all panels: of what is multiplied along the lanes. */
 static inline double bytes_of_panels(struct plan *u, const struct tiling *g) {
     const struct buf *b = g->vec->u.buf;

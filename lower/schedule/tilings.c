@@ -82,9 +82,9 @@ static void choose_beside(struct plan *u, struct tiling *g) {
  * level keeps comes from there by a line a cycle at most, and by less from two panels at a time. 0: no such tile is
  * wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    double bytes = bytes_of_panels(u, g), vector = g->lanes * g->micro->k0 * dtype_bytes(g->vec->u.buf->type);
+    double bytes = bytes_of_panels(u, g);
     bool second = bytes > (double)u->m->l1.bytes && bytes < (double)u->m->l2.bytes;
-    double starts = second ? fmin(g->op.starts, u->m->line / vector) : g->op.starts;
+    double starts = second ? fmin(g->op.starts, (double)u->m->line / bytes_of_vector(g)) : g->op.starts;
     int64_t wide = ((int64_t)(g->op.latency * starts) + g->nr - 1) / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per) return 0;
     bool typical = x_reference(u->c, axis_var(g, g->row)->extent) == 1;

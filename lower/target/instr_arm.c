@@ -36,39 +36,24 @@ static const struct instr_row smull_smlal_sadalp = {
               "    const int16x8_t p = vmull_s8(vreinterpret_s8_s16(vdup_lane_s16(x, 0)), vget_low_s8(w));\n"
               "    return vpadalq_s16(c, vmlal_high_s8(p, x1, w));\n}\n",
     .c = "{C} = (nn_i32x4)nn_smull_smlal_sadalp((int32x4_t){C}, {&A}, {&B})"};
-static const struct instr_row sdot = {
-    .name = "sdot",
-    .body = NEON_DOT("4", "i8", "i8"),
-    .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", I8, {4, 1}}},
-    .helper = "static inline int32x4_t nn_sdot(int32x4_t c, const int8_t *a, const int8_t *b) {\n"
-              "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
-              "    return vdotq_s32(c, vreinterpretq_s8_s32(vdupq_n_s32(four)), vld1q_s8(b));\n}\n",
-    .c = "{C} = (nn_i32x4)nn_sdot((int32x4_t){C}, {&A}, {&B})"};
-static const struct instr_row udot = {
-    .name = "udot",
-    .body = NEON_DOT("4", "u8", "u8"),
-    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", U8, {4, 1}}},
-    .helper = "static inline uint32x4_t nn_udot(uint32x4_t c, const uint8_t *a, const uint8_t *b) {\n"
-              "    uint32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
-              "    return vdotq_u32(c, vreinterpretq_u8_u32(vdupq_n_u32(four)), vld1q_u8(b));\n}\n",
-    .c = "{C} = (nn_i32x4)nn_udot((uint32x4_t){C}, {&A}, {&B})"};
-/* Of bytes with a sign and bytes without, whichever is which. */
-static const struct instr_row usdot = {
-    .name = "usdot",
-    .body = NEON_DOT("4", "u8", "i8"),
-    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
-    .helper = "static inline int32x4_t nn_usdot(int32x4_t c, const uint8_t *a, const int8_t *b) {\n"
-              "    uint32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
-              "    return vusdotq_s32(c, vreinterpretq_u8_u32(vdupq_n_u32(four)), vld1q_s8(b));\n}\n",
-    .c = "{C} = (nn_i32x4)nn_usdot((int32x4_t){C}, {&A}, {&B})"};
-static const struct instr_row sudot = {
-    .name = "sudot",
-    .body = NEON_DOT("4", "i8", "u8"),
-    .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", U8, {4, 1}}},
-    .helper = "static inline int32x4_t nn_sudot(int32x4_t c, const int8_t *a, const uint8_t *b) {\n"
-              "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
-              "    return vusdotq_s32(c, vld1q_u8(b), vreinterpretq_s8_s32(vdupq_n_s32(four)));\n}\n",
-    .c = "{C} = (nn_i32x4)nn_sudot((int32x4_t){C}, {&A}, {&B})"};
+/* Four steps of bytes, those of a row in a word; usdot takes either sign on either side. */
+#define DOT_4(row, A, B, a, b, sums, type_a, type_b, word, product)                                                    \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = NEON_DOT("4", a, b),                                                                                   \
+        .holes = {{"C", I32, {1, 0}}, {"A", A, {0, 1}}, {"B", B, {4, 1}}},                                             \
+        .helper = "static inline " sums " nn_" #row "(" sums " c, const " type_a " *a, const " type_b " *b) {\n"       \
+                  "    " word " four;\n    __builtin_memcpy(&four, a, 4);\n    return " product ";\n}\n",              \
+        .c = "{C} = (nn_i32x4)nn_" #row "((" sums "){C}, {&A}, {&B})"}
+#define SIGNED   "vreinterpretq_s8_s32(vdupq_n_s32(four))"
+#define UNSIGNED "vreinterpretq_u8_u32(vdupq_n_u32(four))"
+DOT_4(sdot, I8, I8, "i8", "i8", "int32x4_t", "int8_t", "int8_t", "int32_t", "vdotq_s32(c, " SIGNED ", vld1q_s8(b))");
+DOT_4(udot, U8, U8, "u8", "u8", "uint32x4_t", "uint8_t", "uint8_t", "uint32_t",
+      "vdotq_u32(c, " UNSIGNED ", vld1q_u8(b))");
+DOT_4(usdot, U8, I8, "u8", "i8", "int32x4_t", "uint8_t", "int8_t", "uint32_t",
+      "vusdotq_s32(c, " UNSIGNED ", vld1q_s8(b))");
+DOT_4(sudot, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
+      "vusdotq_s32(c, vld1q_u8(b), " SIGNED ")");
 /* Integers of 16 bits, one step of the sum: no less work than floats, but exact. */
 static const struct instr_row smlal = {
     .name = "smlal",
