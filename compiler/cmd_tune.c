@@ -29,6 +29,7 @@ struct tuned {
     VEC(struct trial) trials; /* the first one is what is taken without a record */
     int now;                  /* in this round */
     double sum;               /* of it; INFINITY: a kernel was computed in another way */
+    bool stays;               /* with the first trial: the fastest one did not win again */
 };
 struct tuning {
     const struct options *o;
@@ -40,7 +41,7 @@ struct tuning {
     const char *file;      /* that is written */
     const char *choices;   /* of the round */
     double start;          /* seconds */
-    double first, last;    /* what a run takes in the first round, and in the last one */
+    double before, last;   /* what a run takes without records, and in the last round */
     int rounds;
     bool counted; /* instructions, not nanoseconds */
 };
@@ -73,6 +74,7 @@ static int trial_of(struct tuned *k, const char *point) {
 }
 static int fastest(const struct tuned *k) {
     int best = 0;
+    if (k->stays) return 0;
     for (int i = 1; i < k->trials.n; i++) {
         double t = k->trials.v[i].taken, limit = k->trials.v[best].taken * (best ? 1 : GAIN);
         if (t > 0 && t < limit) best = i;
@@ -201,8 +203,7 @@ static bool play_round(struct tuning *q, int (*which)(const struct tuned *k), in
     }
     ok = ok && bench_run(&b, &r.s);
     if (ok) {
-        q->counted = b.instructions != NULL, q->last = bench_median(&b);
-        if (!q->rounds++) q->first = q->last;
+        q->counted = b.instructions != NULL, q->last = bench_median(&b), q->rounds++;
         q->target = arena_printf(q->a, "%s", r.s.compile.target->name);
         take_times(q, &r.s, &b.kernels);
     }
@@ -264,11 +265,11 @@ static void report(const struct tuning *q) {
     if (q->o->json) {
         print_json(json_pack("{s:s, s:s, s:i, s:i, s:s, s:f, s:f, s:o}", "target", q->target, "file", q->file, "rounds",
                              q->rounds, "points", measured, "unit", q->counted ? "instructions" : "ms", "before",
-                             q->first / unit, "after", q->last / unit, "kernels", kernels_json(q)));
+                             q->before / unit, "after", q->last / unit, "kernels", kernels_json(q)));
         return;
     }
     printf("%s: %d points of %d kernels in %d rounds, %d kernels changed; a run %.*f -> %.*f %s\n", q->file, measured,
-           q->all.n, q->rounds, changed, q->counted ? 0 : 4, q->first / unit, q->counted ? 0 : 4, q->last / unit,
+           q->all.n, q->rounds, changed, q->counted ? 0 : 4, q->before / unit, q->counted ? 0 : 4, q->last / unit,
            q->counted ? "instructions" : "ms");
 }
 
@@ -286,17 +287,33 @@ static int points_left(const struct tuning *q) {
     }
     return most;
 }
-/* All points once, then what is taken without records again, and at last the fastest of each. */
+/* A point may have been the fastest by chance, or among other neighbours: it has to win once more, against what is taken
+ * without a record, in two rounds one after the other. */
+static bool play_final(struct tuning *q, int *status) {
+    if (!play_round(q, the_first, status)) return false;
+    q->before = q->last;
+    double *sums = NEWN(q->a, double, q->all.n);
+    for (int n = 0; n < q->all.n; n++) sums[n] = q->all.v[n]->sum;
+    if (!play_round(q, fastest, status)) return false;
+    bool all_won = true;
+    for (int n = 0; n < q->all.n; n++) {
+        struct tuned *k = q->all.v[n];
+        k->stays = k->now && k->sum >= sums[n];
+        all_won &= !k->stays;
+    }
+    return all_won || play_round(q, fastest, status);
+}
+/* All points once, then those that seem the fastest again. */
 static int tune(struct tuning *q) {
     int status = EXIT_OK, budget = q->o->budget ? q->o->budget : SECONDS, left;
     q->start = seconds_now();
     if (!play_round(q, the_first, &status)) return status;
     double round = seconds_now() - q->start;
-    while ((left = points_left(q)) > 0 && seconds_now() - q->start + 3 * round <= budget) {
+    while ((left = points_left(q)) > 0 && seconds_now() - q->start + 4 * round <= budget) {
         progress("tune: round %d of at most %d", q->rounds + 1, q->rounds + left + 2);
         if (!play_round(q, next_trial, &status) || !write_records(q)) return status ? status : EXIT_ENV;
     }
-    if (!play_round(q, the_first, &status) || !play_round(q, fastest, &status)) return status;
+    if (!play_final(q, &status)) return status;
     if (!write_records(q)) return EXIT_ENV;
     progress_end();
     report(q);
