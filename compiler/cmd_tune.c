@@ -287,8 +287,8 @@ static int points_left(const struct tuning *q) {
     }
     return most;
 }
-/* A point may have been the fastest by chance, or among other neighbours: it has to win once more, against what is taken
- * without a record, in two rounds one after the other. */
+/* A point may have been the fastest by chance, or among other neighbours: it has to win once more, against what is
+ * taken without a record, in two rounds one after the other. */
 static bool play_final(struct tuning *q, int *status) {
     if (!play_round(q, the_first, status)) return false;
     q->before = q->last;
