@@ -127,7 +127,11 @@ static void split_rows(struct plan *u, const struct tiling *g, const char *row) 
     else if (row) step_split(&u->s, row, g->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
 }
 static void split_lanes(struct plan *u, const struct tiling *g, const char *lane) {
-    step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
+    int64_t rest = g->N % g->nv;
+    if (g->early) {
+        const struct tile_size sizes[] = {{g->nv, g->N / g->nv}, {(rest + g->lanes - 1) / g->lanes * g->lanes, 1}};
+        step_tiles(&u->s, lane, role.panels, role.panel_cell, sizes, 2, TAIL_OVERLAP);
+    } else step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(rest));
 }
 /* The loop that tiles are computed in. What is moved between others goes there before it is split, which may leave a
  * rest: groups of rows, panels, rows of the group, tiles; or tiles of rows, and their panels. */
@@ -169,7 +173,7 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (g->staged) staged_loops(u, g, row != NULL);
     if (g->lanes > 1)
         step_split(&u->s, g->staged ? tile_loop(u, g, g->lane) : role.panel_cell, g->lanes, role.out_vectors,
-                   role.out_lane, cut_if(g->nv % g->lanes || g->N < 0 || g->N % g->lanes));
+                   role.out_lane, cut_if(lanes_are_cut(g)));
 }
 
 /* ---- the sum */
@@ -304,7 +308,7 @@ static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
 static void sum_loops(struct plan *u, const struct tiling *g) {
     const char *lane = a_loop(u, g, g->lane);
     int lanes = g->lanes, steps = straight_steps(u, g);
-    bool cut = g->nv % lanes || g->N < 0 || g->N % lanes, widened = cut && fills_lanes(g);
+    bool cut = lanes_are_cut(g), widened = cut && fills_lanes(g);
     if (widened) step_widen(&u->s, lane, lanes);
     if (lanes > 1) plan_blocks(u, g->q->sum->u.stage.buf->base, naxes_of(g), g->lane, lanes); /* of accumulators */
     if (g->rest) { /* outermost, before a rest stands beside it */

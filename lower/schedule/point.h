@@ -35,6 +35,7 @@ struct tiling {
     int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
     bool outside;            /* chunks go round all panels, else round the rows of one panel */
     bool by_rows;            /* tiles of the same rows follow each other, as the result lies; else those of a panel */
+    bool early;              /* the last panel is of full vectors, and computes some cells once more */
     int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
     bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
     bool across;             /* panels are whole groups of channels, and lie across the blocks of the result */

@@ -84,6 +84,7 @@ struct step {
         struct {
             const char *loop, *outer, *inner;
             struct tile_sizes sizes;
+            enum step_tail tail; /* TAIL_OVERLAP: the last one begins early, if they are more than the extent */
         } tiles;
         struct {
             const char *loop;

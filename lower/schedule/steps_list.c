@@ -27,10 +27,11 @@ void step_split(struct step_list *l, const char *loop, int64_t factor, const cha
     s->u.split.outer = word(l, outer), s->u.split.inner = word(l, inner);
 }
 void step_tiles(struct step_list *l, const char *loop, const char *outer, const char *inner,
-                const struct tile_size *sizes, int n) {
+                const struct tile_size *sizes, int n, enum step_tail tail) {
     struct step *s = add(l, STEP_TILES);
     s->u.tiles.loop = word(l, loop), s->u.tiles.outer = word(l, outer), s->u.tiles.inner = word(l, inner);
     s->u.tiles.sizes = (struct tile_sizes){arena_copy(&l->c->arena, sizes, (size_t)n * sizeof *sizes), n};
+    s->u.tiles.tail = tail;
 }
 void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name) {
     struct step *s = add(l, STEP_CUT);

@@ -117,12 +117,16 @@ static bool split_sizes(struct split *q) {
         if (!mul_ok(w->v[k].size, w->v[k].count, &cells) || !add_ok(sum, cells, &sum))
             return step_refuse(s, NULL, "`%lld*%lld` is no size of a tile", (long long)w->v[k].size,
                                (long long)w->v[k].count);
-    if (sum != n)
+    bool early = q->tail == TAIL_OVERLAP && w->v[w->n - 1].count == 1 && sum > n && sum - n < w->v[w->n - 1].size;
+    if (sum != n && !early)
         return step_refuse(s, "the sizes of all tiles add up to the extent",
                            "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
+    q->factor = w->v[w->n - 1].size;
+    if (early && !can_repeat(q)) return false;
     int64_t base = 0;
     for (int k = 0; k < w->n; k++) {
         int64_t f = w->v[k].size, count = w->v[k].count;
+        if (early && k == w->n - 1) base = n - f;
         if (!split_piece(q, x_int(s->c, count), f, x_int(s->c, base), TAIL_CUT)) return false;
         base += count * f;
     }
@@ -186,8 +190,12 @@ bool apply_split(struct step_run *s) {
     return split_all(&q, s->step->u.split.loop);
 }
 bool apply_tiles(struct step_run *s) {
-    struct split q = {
-        .s = s, .outer = s->step->u.tiles.outer, .inner = s->step->u.tiles.inner, .sizes = &s->step->u.tiles.sizes};
+    struct split q = {.s = s,
+                      .outer = s->step->u.tiles.outer,
+                      .inner = s->step->u.tiles.inner,
+                      .sizes = &s->step->u.tiles.sizes,
+                      .tail = s->step->u.tiles.tail};
+    if (q.tail != TAIL_NONE && q.tail != TAIL_OVERLAP) return step_usage(s);
     return split_all(&q, s->step->u.tiles.loop);
 }
 

@@ -100,10 +100,16 @@ static int64_t lone_panels(struct plan *u, const struct tiling *g) {
 struct family {
     VEC(struct tiling) tilings;
 };
+/* What fills no vector would be several pieces, each of which takes as long as one that is full. */
+static bool begins_early(const struct tiling *g) {
+    return g->vector > 1 && !g->packed && !g->per && !g->scattered && !g->chunk && g->N > g->nv &&
+           (g->N + g->lanes - 1) / g->lanes < vectors_and_pieces(g, g->N);
+}
 static void add_tiling(struct plan *u, struct family *f, struct tiling g) {
     enum dtype sum = u->k->sum->u.stage.buf->type;
     g.lone = lone_panels(u, &g);
     g.by_rows = goes_by_rows(u, &g);
+    g.early = begins_early(&g);
     g.piece = 1;
     while (g.across && g.nv % (2 * g.piece) == 0 && 2 * g.piece < g.vector) g.piece *= 2;
     bool much = u->k->out->u.stage.buf->type != sum || g.piece > 1; /* is there to compute */
@@ -269,6 +275,7 @@ static void print_contraction(struct text *t, struct plan *u, const struct point
     if (g->together) text_printf(t, ", %lld of %s together", (long long)g->together, axis_name(u->c, u->k, g->group));
     if (g->chunk) text_printf(t, ", %lld blocks at a time%s", (long long)g->chunk, g->outside ? ", outside" : "");
     if (g->by_rows) text_add(t, ", row by row");
+    if (g->early) text_add(t, ", the last vector early");
     if (g->lone) text_printf(t, ", %lld panels for one row", (long long)g->lone);
     if (g->prefetch) text_add(t, g->often ? ", prefetch in each block" : ", prefetch");
 }

@@ -26,6 +26,13 @@ Test(choice, the_point_follows_from_the_machine) {
     says(choices("cuda", weights, rows, matmul),
          "product: multiply-add, tiles of 64 x 64, k0 in steps of 16\n    taken\n");
 }
+/* 13 lanes that are left would be pieces of 8, 4 and 1, each as long as a vector; 8 are one. */
+Test(choice, what_fills_no_vector_belongs_to_one_that_begins_early) {
+    static const char *const nodes = "%y: ? = MatMul(%x, %v)";
+    says(choices("x86-avx512", "", "%x: f32[30,64], %v: f32[64,77]", nodes), ", the last vector early; ");
+    cr_expect(!strstr(choices("x86-avx512", "", "%x: f32[30,64], %v: f32[64,72]", nodes), " early"));
+    cr_expect(!strstr(choices("x86-avx512", "", "%x: f32[30,64], %v: f32[64,13]", nodes), " early"));
+}
 /* Five strides of two leave 7 of 224: a long size, which has a name of its own in the kernel and is as large there. */
 Test(choice, sizes_with_names_are_as_large_as_what_they_are_made_of) {
     static const char halve[] = "{kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}";

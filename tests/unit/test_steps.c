@@ -257,6 +257,10 @@ Test(steps, symbolic_rows_overlapping_when_large) {
     gemm_rm(sym("M", 1, 64), 4, 4);
     check_sizes(GEMM_RM("specialize y.m 2<M few; split few.y.m 3 mo mi cut2; split y.m 3 mo mi overlap;"), ms, 3);
 }
+Test(steps, sizes_whose_last_tile_begins_early) {
+    gemm_rm(I(7), 4, 8);
+    check(GEMM_RM("split y.m mo mi sizes=[2*2 4] overlap;"));
+}
 Test(steps, one_symbolic_row_beside_wide_tiles) {
     gemm_rm(sym("M", 0, 64), 4, 16);
     check_sizes(

@@ -62,6 +62,11 @@ Test(illegal, split_into_sizes_that_do_not_add_up) {
     refused("split y.ow wo wi sizes=[2*0 5]", "`2*0` is no size");
     refused("split y.ow wo wi sizes=[2*4611686018427387904 5]", "is no size");
     refused("split y.ow wo wi sizes=[2* 5]", "`2*` is no size");
+    refused("split y.ow wo wi sizes=[3*2] overlap",
+            "sizes add up to 6, but `y.ow` runs to 5"); /* two would begin early */
+    refused("split y.ow wo wi sizes=[2 2] overlap", "sizes add up to 4, but `y.ow` runs to 5");
+    refused("split y.ow wo wi sizes=[3 3] cut", "words missing");
+    refused("split acc.ic ko ki sizes=[3 2] overlap", "overlap would add to `acc` twice");
 }
 Test(illegal, split_run_time_extent_without_saying_what_the_rest_is) {
     small_gemm(1);
