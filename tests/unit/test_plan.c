@@ -89,6 +89,27 @@ Test(plan, holds_for_views_behind_checks) {
     for (int k = 0; k < p->slots.n; k++) p->slots.v[k].nbelow = 0; /* u over t */
     cr_expect(!plan_verify(m, p));
 }
+/* With sizes that the check lets no run have, t is smaller than its tiles, of which the last would begin within q. */
+Test(plan, holds_for_tiles_behind_checks) {
+    static const char text[] = "proc copy(x: f32[M] in, y: f32[M] out) [M in 0..100]\n"
+                               "  for i<M\n    y[i] = x[i]\n"
+                               "proc fill(x: f32[20] in, y: f32[M] out) [M in 0..100]\n"
+                               "  for i<M\n    y[i] = x[0]\n"
+                               "entry proc e(x: f32[N] in, y: f32[N] out) [N in 0..100]\n"
+                               "  alloc t: f32[N] arena\n"
+                               "  call copy(in x, out t; N)\n"
+                               "  check N == 60 else \"of another size\"\n"
+                               "  view v: f32[60] arena of t+0\n"
+                               "  alloc q: f32[N] arena\n"
+                               "  for k<3\n"
+                               "    view z: f32[20] arena of v+k*20\n"
+                               "    call fill(in z, out q; N)\n"
+                               "  call copy(in q, out y; N)\n";
+    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    struct memory_plan *p = memory_plan(m, NULL, NULL);
+    cr_expect(p && plan_verify(m, p), "%s", complaints(c));
+}
 /* A view of a buffer that a loop swaps is of another place each turn. */
 static const char turning[] = "proc copy(x: f32[64] in, y: f32[64] out)\n"
                               "  for i<64\n"
