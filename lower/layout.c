@@ -96,14 +96,30 @@ static bool is_fixed_within(const struct value *v, int *nodes) {
     return fixed;
 }
 static bool is_fixed(const struct value *v) { return is_fixed_within(v, &(int){64}); }
-/* Weights that a run computes cannot be packed by blocks: their rows are read as they lie, and so had all else better
- * be. What is no product has none, nor have squares. */
-static bool has_fixed_weights(struct lowering *l, struct node *n) {
+/* Weights that a run computes are packed by channels where that pays (packing.h); otherwise their rows are read as they
+ * lie, and so had all else better be. What is no product has none, nor have squares. */
+static bool has_packed_weights(struct lowering *l, struct node *n) {
     const struct node_class *k = classify_node(l->probes, n);
     if (!k->sum) return true;
     const struct value *a = probed_value(l->probes, n, k->factors[0]->u.buf),
                        *b = probed_value(l->probes, n, k->factors[1]->u.buf);
-    return a == b || (a && is_fixed(a)) || (b && is_fixed(b));
+    const struct packed_factor *packed = map_get(&l->packed, PKEY(n));
+    return a == b || (a && is_fixed(a)) || (b && is_fixed(b)) || (packed && packed->weights);
+}
+static void pack_weights(struct lowering *l, struct node *n) {
+    const struct node_class *k = n->op->control ? NULL : classify_node(l->probes, n);
+    if (!k || !k->sum || !k->channels || map_get(&l->packed, PKEY(n))) return;
+    const struct operand *b;
+    struct panels how;
+    struct problem p;
+    struct block stages = k->stmts;
+    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product || !find_packed_weights(l, &p, &b, &how)) return;
+    struct value *v = probed_value(l->probes, n, b->read->u.buf);
+    if (is_fixed(v)) return;
+    struct packed_factor *f = NEW(&l->c->arena, struct packed_factor);
+    f->value = v, f->weights = true;
+    f->layout = layout_packed(l->c, how, b->read->n);
+    map_put(&l->packed, PKEY(n), f);
 }
 /* A sum of products in which each channel of v meets weights of its own (depthwise): not a group of them, nor what has
  * no weights (pooling). */
@@ -124,7 +140,7 @@ static bool read_by_window(struct lowering *l, struct value *v, bool weighted) {
         struct node *n = v->uses.v[i].node;
         if (n && v->uses.v[i].index == 0 && !n->op->control && n->outs.n == 1 &&
             n->outs.v[0]->type.rank == v->type.rank && n->outs.v[0]->type.dims[1] == v->type.dims[1] &&
-            classify_node(l->probes, n)->cls == CLASS_WINDOW && has_fixed_weights(l, n) &&
+            classify_node(l->probes, n)->cls == CLASS_WINDOW && has_packed_weights(l, n) &&
             (!weighted || weighs_channels(l, n, v)))
             return true;
     }
@@ -138,7 +154,7 @@ static bool read_in_narrow_groups(struct lowering *l, struct value *v) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k =
             n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
-        if (!k || !k->sum || !k->channels || !has_fixed_weights(l, n)) continue;
+        if (!k || !k->sum || !k->channels || !has_packed_weights(l, n)) continue;
         const expr read = k->factors[k->factors[0]->u.buf != probed_operand(l->probes, v)];
         int64_t per = shared_neighbours(l->c, read, k->sum->u.stage.axes[1]);
         if (per > 1 && per < lanes && lanes % per == 0) return true;
@@ -149,7 +165,7 @@ static bool read_in_narrow_groups(struct lowering *l, struct value *v) {
 static bool may_make_blocks(struct lowering *l, const struct group *gr) {
     bool sums =
         gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
-    return sums && has_fixed_weights(l, gr->anchor);
+    return sums && has_packed_weights(l, gr->anchor);
 }
 /* It does; but a window of plain rows that were computed computes rows: vectors of channels would be read cell by cell.
  * Of an input it makes blocks: the first of many kernels that then have them. */
@@ -248,7 +264,7 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k =
             n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
-        if (k && k->channels && has_fixed_weights(l, n)) return true;
+        if (k && k->channels && has_packed_weights(l, n)) return true;
         const struct value *view = k && k->cls == CLASS_VIEW && n->outs.n == 1 ? n->outs.v[0] : NULL;
         bool same = view && view->type.rank == v->type.rank && view->type.dims[1] == v->type.dims[1];
         if (same && read_in_groups(l, view)) return true; /* through a slice */
@@ -334,7 +350,18 @@ static void block_params(struct lowering *l, struct region *r) {
             layout_for(l, v)->block = lanes;
     }
 }
+/* Weights, a cell at a time: each panel lies by itself, as all of it is read before the next. */
+static void write_panels_of_cells(struct text *t, const struct panels *p, int rank) {
+    text_printf(t, "%d/%d", p->along, p->lanes);
+    for (int d = 0; d < rank; d++)
+        if (d != p->along) text_printf(t, " %d", d);
+    text_printf(t, " %d%%%d", p->along, p->lanes);
+}
 static void write_panels(struct text *t, const struct panels *p, int rank) {
+    if (p->group == 1) {
+        write_panels_of_cells(t, p, rank);
+        return;
+    }
     for (int d = 0; d < rank; d++)
         if (d != p->along && d != p->summed) text_printf(t, "%d ", d);
     if (p->lanes > 1) text_printf(t, "%d/%d ", p->along, p->lanes);
@@ -388,6 +415,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
     choose_narrow(l, r);
     if (l->o->no_schedule || l->o->target->machine->gpu || !decide(l->c, "layouts of values")) return;
+    for (struct node *n = r->first; n; n = n->next) pack_weights(l, n);
     block_params(l, r);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs, gs->list.v[i]);
     add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows: their border comes first */

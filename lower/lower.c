@@ -384,7 +384,8 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     if (first->op && first->op->control) return lower_control(l, first);
     if (gr->cls == CLASS_WINDOW && !l->o->no_schedule && slides_along_channels(l, gr->anchor))
         return lower_on_copies(l, gs, gr);
-    if (gr->cls == CLASS_CONTRACT && !l->o->no_schedule) return lower_product(l, gs, gr);
+    bool packs = gr->anchor && map_get(&l->packed, PKEY(gr->anchor));
+    if ((gr->cls == CLASS_CONTRACT || packs) && !l->o->no_schedule) return lower_product(l, gs, gr);
     if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || stands_alone(l, first) ||
         !decide(l->c, "%.*s is a view", OWN_ORIGIN(first)))
         return lower_statements_of(l, gs, gr);

@@ -46,3 +46,49 @@ bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, con
         }
     return false;
 }
+
+/* ---- weights */
+/* Of each product with rows of pixels as they lie, whose last vector begins early where there is a full one. Of groups
+ * no rows of a tile share the pixels: each sum waits for itself. */
+static double plain_cycles(struct lowering *l, const struct stmt *s, bool grouped) {
+    const struct machine *m = l->o->target->machine;
+    const struct operation *sum = machine_multiply_add(m, F32);
+    int64_t n = const_extent(s->u.stage.axes[s->u.stage.naxes - 1]), lanes = machine_lanes(m, F32);
+    int64_t vectors = n < lanes ? vectors_and_pieces(n, lanes) : (n + lanes - 1) / lanes;
+    double cycles = n < 1 ? 1 / (double)lanes : (double)vectors / (double)n;
+    return grouped ? cycles * sum->latency : cycles / sum->starts;
+}
+/* Lanes read whole groups of channels, or all. */
+static bool takes_lanes(struct lowering *l, const struct stmt *s, expr pixels, int lanes) {
+    int64_t per = shared_neighbours(l->c, pixels, s->u.stage.axes[1]);
+    return per == 0 || per % lanes == 0;
+}
+/* Each index is an axis or summed, so that cells may lie in any order. */
+static bool is_weights(const struct stmt *s, const struct operand *b, struct panels *how) {
+    expr e = b->read;
+    if (e != b->value || e->has_fill || e->n != s->u.stage.nred + 1 || e->u.buf->type != F32) return false;
+    for (int d = 0; d < e->n; d++)
+        if (e->arg[d]->op != X_VAR) return false;
+    how->along = dim_of(e, s->u.stage.axes[1]), how->summed = dim_of(e, s->u.stage.red[0]);
+    return how->along >= 0 && how->summed >= 0;
+}
+bool find_packed_weights(struct lowering *l, const struct problem *p, const struct operand **b, struct panels *how) {
+    enum { COPY = 1 };
+    const struct machine *m = l->o->target->machine;
+    const struct stmt *s = p->sum;
+    int lanes = machine_lanes(m, F32);
+    if (lanes < 2 || !machine_multiply_add(m, F32)) return false;
+    for (int k = 0; k < 2; k++) {
+        const struct operand *w = k ? &p->b : &p->a, *x = k ? &p->a : &p->b;
+        *how = (struct panels){lanes, 1, 0, 0}, *b = w;
+        if (!is_weights(s, w, how) || !takes_lanes(l, s, x->read, lanes)) continue;
+        bool grouped = shared_neighbours(l->c, x->read, s->u.stage.axes[1]) != 0;
+        double rows = typical_rows(l->c, s, w),
+               cells = typical_size(l->c, w->read->u.buf->logical, w->read->n, OPEN_SIZE);
+        double saved = plain_cycles(l, s, grouped) - 1 / machine_products(m, F32, F32);
+        double copied = cells + typical_size(l->c, x->read->u.buf->logical, x->read->u.buf->nlogical, OPEN_SIZE) +
+                        typical_result(l->c, s);
+        if (rows * cells * saved > COPY * copied) return true;
+    }
+    return false;
+}

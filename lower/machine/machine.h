@@ -84,6 +84,12 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
 double micro_products(const struct machine *m, const struct micro_speed *s);
 /* Cycles of so many sums that go through memory, if a micro-kernel does it so, besides its steps. */
 double micro_sums(const struct machine *m, const struct micro *micro, double cells);
+/* Of so many cells: those that fill no vector are computed in pieces of powers of two. */
+static inline int64_t vectors_and_pieces(int64_t cells, int64_t lanes) {
+    int64_t vectors = cells / lanes;
+    for (int64_t left = cells % lanes; left; left &= left - 1) vectors++;
+    return vectors;
+}
 /* Products of factors that lie as t which are summed as `sum` in a cycle, by the first micro-kernel for them; 0:
  * nothing is known of such sums. */
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum);

@@ -146,7 +146,7 @@ static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times)
     int64_t n = g->per ? g->per : g->N;
     *times = (double)g->N / (double)n;
     if (g->per && g->per % g->lanes) return equal_panels(g->per, g->lanes, g->nr) * g->nr;
-    return g->packed || g->early ? (n + g->lanes - 1) / g->lanes : vectors_and_pieces(g, n);
+    return g->packed || g->early ? (n + g->lanes - 1) / g->lanes : vectors_and_pieces(n, g->lanes);
 }
 int rows_that_collide(struct plan *u, const struct tiling *g) {
     int64_t apart;

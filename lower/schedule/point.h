@@ -80,8 +80,11 @@ struct point {
         struct block_lanes block;
         const struct nests *nests;   /* each with its way (nests.c) */
         const struct pieces *pieces; /* of the last axis (pieces.c) */
-        struct panels panels;        /* that are written */
-        bool inlined;                /* maps go into their readers */
+        struct {
+            struct panels panels; /* that are written */
+            const char *squares;  /* transposed by this instruction; NULL: cell by cell */
+        } panels;
+        bool inlined; /* maps go into their readers */
     } u;
 };
 struct points {

@@ -38,12 +38,6 @@ static inline bool fills_lanes(const struct tiling *g) {
 static inline bool lanes_are_cut(const struct tiling *g) {
     return g->nv % g->lanes || g->N < 0 || (g->N % g->lanes && !g->early);
 }
-/* Of that many lanes in all: what fills no vector is computed in pieces of 8, 4, 2 and 1. */
-static inline int64_t vectors_and_pieces(const struct tiling *g, int64_t n) {
-    int64_t vectors = n / g->lanes;
-    for (int64_t left = n % g->lanes; left; left &= left - 1) vectors++;
-    return vectors;
-}
 /* The row and the reduced axis v move along one index of the broadcast operand: a window. */
 bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v);
 /* Tables say which cells of the broadcast operand the steps of the sum read: those of a block, or of a chunk, may lie

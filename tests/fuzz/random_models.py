@@ -606,7 +606,8 @@ class Maker(More):
         if more.get("auto_pad") is None:
             more["dilations"] = [self.r.choice([1, 1, 1, 2]) for _ in range(n)]
         self.fits(x, k, more)
-        ins = [x, self.const(self.numbers([out, c // group] + k, np.float32))]
+        weights = [out, c // group] + k
+        ins = [x, self.const(self.numbers(weights, np.float32)) if self.r.random() < 0.75 else self.new(weights)]
         if self.r.random() < 0.6:
             ins.append(self.const(self.numbers([out], np.float32)))
         y = self.add("Conv", ins, group=group, **({"kernel_shape": k} if self.r.random() < 0.5 else {}), **more)
