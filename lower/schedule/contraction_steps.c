@@ -127,11 +127,8 @@ static void split_rows(struct plan *u, const struct tiling *g, const char *row) 
     else if (row) step_split(&u->s, row, g->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
 }
 static void split_lanes(struct plan *u, const struct tiling *g, const char *lane) {
-    int64_t rest = g->N % g->nv;
-    if (g->early) {
-        const struct tile_size sizes[] = {{g->nv, g->N / g->nv}, {(rest + g->lanes - 1) / g->lanes * g->lanes, 1}};
-        step_tiles(&u->s, lane, role.panels, role.panel_cell, sizes, 2, TAIL_OVERLAP);
-    } else step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(rest));
+    if (g->early) step_split_early(&u->s, lane, g->nv, role.panels, role.panel_cell, g->lanes);
+    else step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
 }
 /* The loop that tiles are computed in. What is moved between others goes there before it is split, which may leave a
  * rest: groups of rows, panels, rows of the group, tiles; or tiles of rows, and their panels. */

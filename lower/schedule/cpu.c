@@ -50,7 +50,7 @@ void plan_tiles(struct plan *u, const char *loop, const char *outer, const char 
     for (int k = 0; k < 3; k++)
         if (runs[k].count) sizes[n++] = runs[k];
     if (!more && !lacking) step_split(&u->s, loop, q, outer, inner, TAIL_NONE);
-    else step_tiles(&u->s, loop, outer, inner, sizes, n, TAIL_NONE);
+    else step_tiles(&u->s, loop, outer, inner, sizes, n);
 }
 const char *plan_fused(struct plan *u, struct word_list loops, const char *base) {
     const char *all = loops.v[0];

@@ -179,7 +179,7 @@ static void open_pieces(struct plan *u, const struct pieces *q, const char *loop
 static void known_pieces(struct plan *u, const struct pieces *q, const char *loop) {
     struct tile_size sizes[PIECES_MAX] = {0};
     for (int i = 0; i < q->n; i++) sizes[i].count = q->part[i].count, x_is_int(q->part[i].size, &sizes[i].size);
-    step_tiles(&u->s, loop, role.part, role.along, sizes, q->n, TAIL_NONE);
+    step_tiles(&u->s, loop, role.part, role.along, sizes, q->n);
     in_lanes(u, role.along);
 }
 static const char *pieces_steps(struct plan *u, const struct point *p) {

@@ -80,11 +80,11 @@ struct step {
             int64_t factor;
             const char *outer, *inner;
             enum step_tail tail;
+            int64_t pieces; /* TAIL_OVERLAP: what is left of full tiles is a whole number of these; 0: one more tile */
         } split;
         struct {
             const char *loop, *outer, *inner;
             struct tile_sizes sizes;
-            enum step_tail tail; /* TAIL_OVERLAP: the last one begins early, if they are more than the extent */
         } tiles;
         struct {
             const char *loop;

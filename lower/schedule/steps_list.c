@@ -26,12 +26,16 @@ void step_split(struct step_list *l, const char *loop, int64_t factor, const cha
     s->u.split.loop = word(l, loop), s->u.split.factor = factor, s->u.split.tail = tail;
     s->u.split.outer = word(l, outer), s->u.split.inner = word(l, inner);
 }
+void step_split_early(struct step_list *l, const char *loop, int64_t factor, const char *outer, const char *inner,
+                      int64_t pieces) {
+    step_split(l, loop, factor, outer, inner, TAIL_OVERLAP);
+    l->v[l->n - 1].u.split.pieces = pieces;
+}
 void step_tiles(struct step_list *l, const char *loop, const char *outer, const char *inner,
-                const struct tile_size *sizes, int n, enum step_tail tail) {
+                const struct tile_size *sizes, int n) {
     struct step *s = add(l, STEP_TILES);
     s->u.tiles.loop = word(l, loop), s->u.tiles.outer = word(l, outer), s->u.tiles.inner = word(l, inner);
     s->u.tiles.sizes = (struct tile_sizes){arena_copy(&l->c->arena, sizes, (size_t)n * sizeof *sizes), n};
-    s->u.tiles.tail = tail;
 }
 void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name) {
     struct step *s = add(l, STEP_CUT);

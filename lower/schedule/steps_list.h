@@ -36,8 +36,11 @@ static inline struct layout_dim dim_flat(int d, int e) { return (struct layout_d
 /* ---- the kinds */
 void step_split(struct step_list *l, const char *loop, int64_t factor, const char *outer, const char *inner,
                 enum step_tail tail);
+/* The last tile starts early, one of a whole number of pieces. */
+void step_split_early(struct step_list *l, const char *loop, int64_t factor, const char *outer, const char *inner,
+                      int64_t pieces);
 void step_tiles(struct step_list *l, const char *loop, const char *outer, const char *inner,
-                const struct tile_size *sizes, int n, enum step_tail tail);
+                const struct tile_size *sizes, int n);
 void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name); /* name NULL: as it was */
 void step_widen(struct step_list *l, const char *loop, int64_t n);
 void step_pad(struct step_list *l, const char *loop, int64_t n);

@@ -8,6 +8,7 @@ struct split {
     const char *outer, *inner;
     int64_t factor;
     enum step_tail tail;
+    int64_t pieces;
     const struct tile_sizes *sizes;
     struct stmt *at;
 };
@@ -79,15 +80,15 @@ static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum 
     if (how == TAIL_GUARD && !x_proves_lt(c, v, n)) return guard_block(q->s, &fi->u.loop.body, x_cmp(c, X_LT, v, n));
     return true;
 }
-/* The last tile starts early and does some iterations twice: they must give the same again. */
-static bool can_repeat(struct split *q) {
+/* The last tile, of so many, starts early and does some iterations twice: they must give the same again. */
+static bool can_repeat(struct split *q, int64_t last) {
     struct step_run *s = q->s;
     struct stmt *loop = q->at, *bad = opaque_in(s, &loop->u.loop.body);
     const char *name = loop->u.loop.var->name;
     struct accesses a = {0};
-    if (!holds_nonneg(s, loop, x_addi(s->c, loop->u.loop.var->extent, -q->factor)))
+    if (!holds_nonneg(s, loop, x_addi(s->c, loop->u.loop.var->extent, -last)))
         return step_refuse(s, "use cut2, or specialize the loop for large extents first",
-                           "overlap needs an extent of `%s` of at least %lld", name, (long long)q->factor);
+                           "overlap needs an extent of `%s` of at least %lld", name, (long long)last);
     if (bad) return step_refuse(s, "use cut2 or guard", "overlap would repeat %s in `%s`", stmt_what(bad), name);
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++) {
@@ -117,20 +118,44 @@ static bool split_sizes(struct split *q) {
         if (!mul_ok(w->v[k].size, w->v[k].count, &cells) || !add_ok(sum, cells, &sum))
             return step_refuse(s, NULL, "`%lld*%lld` is no size of a tile", (long long)w->v[k].size,
                                (long long)w->v[k].count);
-    bool early = q->tail == TAIL_OVERLAP && w->v[w->n - 1].count == 1 && sum > n && sum - n < w->v[w->n - 1].size;
-    if (sum != n && !early)
+    if (sum != n)
         return step_refuse(s, "the sizes of all tiles add up to the extent",
                            "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
-    q->factor = w->v[w->n - 1].size;
-    if (early && !can_repeat(q)) return false;
     int64_t base = 0;
     for (int k = 0; k < w->n; k++) {
         int64_t f = w->v[k].size, count = w->v[k].count;
-        if (early && k == w->n - 1) base = n - f;
         if (!split_piece(q, x_int(s->c, count), f, x_int(s->c, base), TAIL_CUT)) return false;
         base += count * f;
     }
     return true;
+}
+/* Full tiles, then one (optional) tile for each power of two of `least` below the factor. */
+static bool split_powers(struct split *q, int64_t least) {
+    struct ctx *c = q->s->c;
+    int64_t f = q->factor, p = least;
+    expr n = q->at->u.loop.var->extent, full = x_divi(c, n, f), rest = x_modi(c, n, f), base = x_muli(c, full, f);
+    if (!x_is(full, 0) && !split_piece(q, full, f, x_int(c, 0), TAIL_CUT)) return false;
+    while (p < f - p) p *= 2;
+    for (; p >= least; p /= 2) {
+        expr from = x_add(c, base, x_sub(c, rest, x_modi(c, rest, 2 * p))), some = x_modi(c, x_divi(c, rest, p), 2);
+        if (!x_is(some, 0) && !split_piece(q, some, p, from, TAIL_CUT)) return false;
+    }
+    return true;
+}
+/* What is left of full tiles is one more of whole pieces, which starts early; where its size is not known, or all of
+ * the extent is less, whole pieces and one that does. */
+static bool split_pieces(struct split *q) {
+    struct ctx *c = q->s->c;
+    expr n = q->at->u.loop.var->extent;
+    int64_t f = q->factor, p = q->pieces, k;
+    if (!can_repeat(q, p)) return false;
+    if (x_is_int(n, &k) && k >= f) {
+        int64_t last = (k % f + p - 1) / p * p;
+        return split_piece(q, x_int(c, k / f), f, x_int(c, 0), TAIL_CUT) &&
+               (!last || split_piece(q, x_int(c, 1), last, x_int(c, k - last), TAIL_CUT));
+    }
+    expr some = x_divi(c, x_addi(c, x_modi(c, n, p), p - 1), p);
+    return split_powers(q, p) && (x_is(some, 0) || split_piece(q, some, p, x_addi(c, n, -p), TAIL_CUT));
 }
 static bool split_one(struct split *q) {
     struct step_run *s = q->s;
@@ -149,19 +174,10 @@ static bool split_one(struct split *q) {
         return step_refuse(s, "say what to do with the rest: cut2, guard or overlap",
                            "`%s` runs to a run-time extent that is no known multiple of %lld", name, (long long)f);
     expr up = x_divi(c, x_addi(c, n, f - 1), f);
-    if (q->tail == TAIL_OVERLAP) return can_repeat(q) && split_piece(q, up, f, zero, TAIL_OVERLAP);
+    if (q->tail == TAIL_OVERLAP && q->pieces) return split_pieces(q);
+    if (q->tail == TAIL_OVERLAP) return can_repeat(q, f) && split_piece(q, up, f, zero, TAIL_OVERLAP);
     if (q->tail == TAIL_GUARD) return split_piece(q, up, f, zero, TAIL_GUARD);
-    /* cut2: full tiles, then one optional tile for each power of two below f */
-    expr rest = x_modi(c, n, f), base = x_muli(c, x_divi(c, n, f), f);
-    expr full = x_divi(c, n, f);
-    if (!x_is(full, 0) && !split_piece(q, full, f, zero, TAIL_CUT)) return false;
-    int64_t p = 1;
-    while (p < f - p) p *= 2;
-    for (; p; p /= 2) {
-        expr from = x_add(c, base, x_sub(c, rest, x_modi(c, rest, 2 * p))), some = x_modi(c, x_divi(c, rest, p), 2);
-        if (!x_is(some, 0) && !split_piece(q, some, p, from, TAIL_CUT)) return false;
-    }
-    return true;
+    return split_powers(q, 1);
 }
 static bool split_all(struct split *q, const char *name) {
     struct step_run *s = q->s;
@@ -185,17 +201,16 @@ bool apply_split(struct step_run *s) {
                       .outer = s->step->u.split.outer,
                       .inner = s->step->u.split.inner,
                       .factor = s->step->u.split.factor,
-                      .tail = s->step->u.split.tail};
+                      .tail = s->step->u.split.tail,
+                      .pieces = s->step->u.split.pieces};
     if (q.factor < 1) return step_refuse(s, NULL, "the factor must be at least 1");
+    if (q.pieces && (q.pieces < 1 || q.tail != TAIL_OVERLAP || q.factor % q.pieces))
+        return step_refuse(s, NULL, "tiles that overlap have a whole number of pieces");
     return split_all(&q, s->step->u.split.loop);
 }
 bool apply_tiles(struct step_run *s) {
-    struct split q = {.s = s,
-                      .outer = s->step->u.tiles.outer,
-                      .inner = s->step->u.tiles.inner,
-                      .sizes = &s->step->u.tiles.sizes,
-                      .tail = s->step->u.tiles.tail};
-    if (q.tail != TAIL_NONE && q.tail != TAIL_OVERLAP) return step_usage(s);
+    struct split q = {
+        .s = s, .outer = s->step->u.tiles.outer, .inner = s->step->u.tiles.inner, .sizes = &s->step->u.tiles.sizes};
     return split_all(&q, s->step->u.tiles.loop);
 }
 

@@ -11,13 +11,13 @@
 #define MAYBE(label, type, member)   {label, type, AT(member), 0, NULL, 0}
 const struct step_row step_rows[STEP_KIND_COUNT + 1] = {
     {"split", STEP_SPLIT,
-     {WORD("LOOP", split.loop), NUMBER("FACTOR", split.factor), WORD("OUTER", split.outer), WORD("INNER", split.inner), MAYBE("cut|cut2|guard|overlap", FIELD_TAIL, split.tail)},
+     {WORD("LOOP", split.loop), NUMBER("FACTOR", split.factor), WORD("OUTER", split.outer), WORD("INNER", split.inner), MAYBE("cut|cut2|guard|overlap", FIELD_TAIL, split.tail), {"CELLS", FIELD_INT, AT(split.pieces), 0, "pieces", 0}},
      false, apply_split,
-     "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 = one (optional) tile for each power of two; guard = a test at each store; overlap = the last tile starts early."},
+     "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 = one (optional) tile for each power of two; guard = a test at each store; overlap = the last tile starts early; with pieces, tiles of a whole number of so many cells, of which the last one does."},
     {"split", STEP_TILES,
-     {WORD("LOOP", tiles.loop), WORD("OUTER", tiles.outer), WORD("INNER", tiles.inner), {"N|N*COUNT ..", FIELD_SIZES, AT(tiles.sizes), 1, "sizes", 0}, MAYBE("overlap", FIELD_TAIL, tiles.tail)},
+     {WORD("LOOP", tiles.loop), WORD("OUTER", tiles.outer), WORD("INNER", tiles.inner), {"N|N*COUNT ..", FIELD_SIZES, AT(tiles.sizes), 1, "sizes", 0}},
      false, apply_tiles,
-     "LOOP becomes a loop OUTER over tiles of each of these sizes, COUNT of each, with INNER inside. overlap = they may add up to more: the last tile starts early."},
+     "LOOP becomes a loop OUTER over tiles of each of these sizes, COUNT of each, with INNER inside."},
     {"cut", STEP_CUT,
      {WORD("LOOP", cut.loop), NUMBER("N", cut.n), MAYBE("NAME", FIELD_WORD, cut.name)},
      false, apply_cut,

@@ -108,7 +108,7 @@ static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, c
     const struct tile_size sizes[] = {{tile, full}, {rest, 1}};
     if (extent < 0) step_split(&u->s, loop, tile, outer, inner, TAIL_GUARD);
     else if (!rest || !full) step_split(&u->s, loop, full ? tile : rest, outer, inner, TAIL_NONE);
-    else step_tiles(&u->s, loop, outer, inner, sizes, 2, TAIL_NONE);
+    else step_tiles(&u->s, loop, outer, inner, sizes, 2);
 }
 /* The result's loops: tiles outside, then blocks of channels, then a tile's cells, which this returns. Tiles may leave
  * a rest, which no loop can be moved into afterwards: so what goes into a tile does so axis by axis. */

@@ -257,9 +257,18 @@ Test(steps, symbolic_rows_overlapping_when_large) {
     gemm_rm(sym("M", 1, 64), 4, 4);
     check_sizes(GEMM_RM("specialize y.m 2<M few; split few.y.m 3 mo mi cut2; split y.m 3 mo mi overlap;"), ms, 3);
 }
-Test(steps, sizes_whose_last_tile_begins_early) {
+Test(steps, last_tile_of_whole_pieces_begins_early) { /* 4 and 4; 4, 2 and 2 */
     gemm_rm(I(7), 4, 8);
-    check(GEMM_RM("split y.m mo mi sizes=[2*2 4] overlap;"));
+    check(GEMM_RM("split y.m 4 mo mi overlap pieces=2;"));
+}
+Test(steps, pieces_where_not_all_of_the_last_tile_would_fit) {
+    gemm_rm(I(3), 4, 8);
+    check(GEMM_RM("split y.m 4 mo mi overlap pieces=2;"));
+}
+Test(steps, symbolic_rows_in_pieces_of_which_the_last_is_early) {
+    static const struct sizes sizes[] = {{{2}}, {{3}}, {{8}}, {{15}}};
+    gemm_rm(sym("M", 2, 64), 4, 8);
+    check_sizes(GEMM_RM("split y.m 8 mo mi overlap pieces=2;"), sizes, 4);
 }
 Test(steps, one_symbolic_row_beside_wide_tiles) {
     gemm_rm(sym("M", 0, 64), 4, 16);

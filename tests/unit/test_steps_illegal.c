@@ -62,19 +62,22 @@ Test(illegal, split_into_sizes_that_do_not_add_up) {
     refused("split y.ow wo wi sizes=[2*0 5]", "`2*0` is no size");
     refused("split y.ow wo wi sizes=[2*4611686018427387904 5]", "is no size");
     refused("split y.ow wo wi sizes=[2* 5]", "`2*` is no size");
-    refused("split y.ow wo wi sizes=[3*2] overlap",
-            "sizes add up to 6, but `y.ow` runs to 5"); /* two would begin early */
-    refused("split y.ow wo wi sizes=[2 2] overlap", "sizes add up to 4, but `y.ow` runs to 5");
-    refused("split y.ow wo wi sizes=[3 3] cut", "words missing");
-    refused("split acc.ic ko ki sizes=[3 2] overlap", "overlap would add to `acc` twice");
 }
 Test(illegal, split_run_time_extent_without_saying_what_the_rest_is) {
     small_gemm(1);
     refused("split y.m 3 mo mi", "no known multiple of 3");
     refused("split y.m mo mi sizes=[3 3]", "sizes need a constant extent");
 }
+Test(illegal, pieces_of_tiles_that_do_not_overlap) {
+    small_conv();
+    refused("split y.ow 4 wo wi cut pieces=2", "a whole number of pieces");
+    refused("split y.ow 4 wo wi overlap pieces=3", "a whole number of pieces");
+    refused("split y.ow 4 wo wi overlap pieces=-2", "a whole number of pieces");
+    refused("split acc.kh 2 ko ki overlap pieces=2", "overlap would add to `acc` twice");
+}
 Test(illegal, overlap_of_an_extent_that_may_be_small) {
     small_gemm(1);
+    refused("split y.m 4 mo mi overlap pieces=2", "overlap needs an extent of `y.m` of at least 2");
     refused("split y.m 3 mo mi overlap", "overlap needs an extent of `y.m` of at least 3");
     apply("specialize y.m 1<M few");
     refused("split y.m 3 mo mi overlap", "overlap needs an extent of `y.m` of at least 3");

@@ -165,8 +165,8 @@ Test(steps_text, steps_of_the_text_tests) {
 Test(steps_text, lists_print_as_schedules) {
     struct step_list l = {.c = c};
     step_split(&l, "y.oc", 16, "yo", "yi", TAIL_CUT2);
-    step_tiles(&l, "y.ow", "wo", "wi", (struct tile_size[]){{5, 2}, {4, 1}}, 2, TAIL_NONE);
-    step_tiles(&l, "y.n", "no", "ni", (struct tile_size[]){{8, 2}, {4, 1}}, 2, TAIL_OVERLAP);
+    step_tiles(&l, "y.ow", "wo", "wi", (struct tile_size[]){{5, 2}, {4, 1}}, 2);
+    step_split_early(&l, "y.n", 32, "no", "ni", 8);
     step_cut(&l, "wo", -1, NULL);
     step_cut(&l, "wi", 2, "part");
     step_widen(&l, "yi", 8);
@@ -198,7 +198,7 @@ Test(steps_text, lists_print_as_schedules) {
     step_within(&l, "y", "x");
     cr_expect_str_eq(
         step_list_text(&l),
-        "split y.oc 16 yo yi cut2\nsplit y.ow wo wi sizes=[5*2 4]\nsplit y.n no ni sizes=[8*2 4] overlap\ncut wo "
+        "split y.oc 16 yo yi cut2\nsplit y.ow wo wi sizes=[5*2 4]\nsplit y.n 32 no ni overlap pieces=8\ncut wo "
         "-1\ncut wi 2 part\nwiden yi 8\npad k "
         "4\nreorder yo "
         "y.ow\nfuse a "
