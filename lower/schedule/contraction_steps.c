@@ -130,6 +130,15 @@ static void split_lanes(struct plan *u, const struct tiling *g, const char *lane
     if (g->early) step_split_early(&u->s, lane, g->nv, role.panels, role.panel_cell, g->lanes);
     else step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
 }
+/* Fewer cells of an open number than a vector has: none of them begins early. */
+static void narrow_lanes(struct plan *u, const struct tiling *g) {
+    const char *lane = loop_in(u, role.narrow, y_loop(u, g, g->lane)), *panels = loop_in(u, role.narrow, role.panels),
+               *row = loop_in(u, role.narrow, y_loop(u, g, g->row)),
+               *group = g->group >= 0 ? loop_in(u, role.narrow, y_loop(u, g, g->group)) : NULL;
+    step_split(&u->s, lane, g->lanes / 2, panels, role.panel_cell, TAIL_CUT2);
+    step_reorder(&u->s, LOOPS(panels, group, row, role.panel_cell));
+    split_rows(u, g, row);
+}
 /* The loop that tiles are computed in. What is moved between others goes there before it is split, which may leave a
  * rest: groups of rows, panels, rows of the group, tiles; or tiles of rows, and their panels. */
 static const char *tile_loops(struct plan *u, const struct tiling *g, const char *group, const char *lane,
@@ -163,8 +172,12 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     add_loops(&u->s, &order, g->together ? LOOPS(group, lane, row) : LOOPS(lane, group, row));
     step_reorder(&u->s, order);
     if (g->lone) step_specialize(&u->s, order.v[0], arena_printf(&u->c->arena, "1<#%s", row), role.lone);
+    bool narrow = g->early && g->N < 0;
+    if (narrow)
+        step_specialize(&u->s, order.v[0], arena_printf(&u->c->arena, "%d<#%s", g->lanes - 1, lane), role.narrow);
     const char *at = tile_loops(u, g, group, lane, row);
     if (g->lone) lone_row(u, g);
+    if (narrow) narrow_lanes(u, g);
     if (g->staged) step_compute_at(&u->s, role.tile, at, SC_STACK);
     step_compute_at(&u->s, g->q->sum->u.stage.buf->base, at, micro_has_tiles(g->micro) ? SC_STACK : SC_PARAM);
     if (g->staged) staged_loops(u, g, row != NULL);

@@ -19,6 +19,7 @@
     X(panel_groups,  "yg",     "groups of what is summed, in panels of its factor") \
     X(channels,      "cb",     "blocks of channels") \
     X(channel,       "cv",     "channels of a block") \
+    X(narrow,        "less",   "before loops of the copy for fewer cells than a vector has") \
     X(lone,          "one",    "before loops of the copy for a single row") \
     /* a sum */ \
     X(chunks,        "kq",     "chunks of the sum, whose partial sums wait in the result") \

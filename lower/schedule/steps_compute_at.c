@@ -115,7 +115,8 @@ static struct stmt *place_nest(struct placing *q, int k, const expr *lo_in, cons
     }
     for (int d = 0; d < q->nd; d++) {
         expr e = x_subst(c, st->u.store.idx[d], &sub);
-        cond = x_and(c, cond, x_and(c, x_cmp(c, X_LE, x_int(c, 0), e), x_cmp(c, X_LT, e, orig->dims[d])));
+        if (!holds_nonneg(s, q->at, e)) cond = x_and(c, cond, x_cmp(c, X_LE, x_int(c, 0), e));
+        cond = x_and(c, cond, x_cmp(c, X_LT, e, orig->dims[d]));
         idx[d] = x_sub(c, e, q->origin[d]);
     }
     struct moved m = {q->buf, q->origin, s};

@@ -102,8 +102,9 @@ struct family {
 };
 /* What fills no vector would be several pieces, each of which takes as long as one that is full. */
 static bool begins_early(const struct tiling *g) {
-    return g->vector > 1 && !g->packed && !g->per && !g->scattered && !g->chunk && g->N > g->nv &&
-           (g->N + g->lanes - 1) / g->lanes < vectors_and_pieces(g->N, g->lanes);
+    if (g->vector == 1 || g->packed || g->per || g->scattered || g->chunk) return false;
+    if (g->N < 0) return g->row >= 0 && !g->lone && !g->together && !g->by_rows;
+    return g->N > g->nv && (g->N + g->lanes - 1) / g->lanes < vectors_and_pieces(g->N, g->lanes);
 }
 static void add_tiling(struct plan *u, struct family *f, struct tiling g) {
     enum dtype sum = u->k->sum->u.stage.buf->type;
