@@ -15,6 +15,7 @@ double rows_weights(const struct algorithm_query *q);
 /* What is computed of one byte (tables.c). */
 struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* TopK (topk.c). */
+struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);

@@ -1,8 +1,8 @@
 /* TopK where one thread would insert all elements of a row, one after another, into the best so far. As a heap: of many
  * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). By sorted runs: parts of them are sorted at once and
  * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. And as a heap of which most elements of a
- * row never hear, as many at a time are compared with its worst. The same results. Each takes the call's place, so it
- * goes beside others.
+ * row never hear, as many at a time are compared with its worst. The best alone is a reduction. The same results. Each
+ * takes the call's place, so it goes beside others.
  */
 #include "lower/algorithm/rows.h"
 #include <math.h>
@@ -21,6 +21,8 @@ enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
  * skipped, a level of a heap that holds the values themselves (those of 64 bits and their places in two), and an
  * element of a row whose elements are no neighbours. */
 enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20, WIDE_LEVEL = 25, ACROSS = 2 };
+/* A vector of keys that is made, compared with the greatest, and later with its equals. */
+enum { ONCE = 6 };
 struct sizes_of_topk {
     double rows, n, k, threads;
 };
@@ -181,6 +183,42 @@ static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
     call->u.call.args = arena_copy(&c->arena, sizes, sizeof sizes), call->u.call.nargs = 3;
     call->u.call.callee = algorithm_text(q, call, wide ? "topk_skip_wide" : "topk_skip");
 }
+/* Of the rows of b: so many axes, without the one that they go along. */
+static struct stmt *stage_for_rows(struct ctx *c, struct buf *b, const struct row_loops *l, enum red_op op,
+                                   expr value) {
+    const struct var **v = arena_copy(&c->arena, l->v, (size_t)l->n * sizeof *v);
+    return s_stage(c, b, v, l->n - 1, op, v + l->n - 1, 1, NULL, value);
+}
+/* The greatest key of each row, the first place that has it, and what is there; where there is none, none is asked for.
+ */
+static void reduce_instead(const struct algorithm_query *q, struct stmt *call) {
+    struct ctx *c = q->c;
+    struct buf *x = call->u.call.bufs[INPUT], *values = call->u.call.bufs[VALUES], *places = call->u.call.bufs[PLACES];
+    const expr *args = call->u.call.args;
+    int axis = axis_of(c, call), n = x->nlogical;
+    int64_t least, most;
+    x_bounds(c, args[D], &least, &most);
+    enum dtype t = type_of_keys(x->type), number = most <= INT32_MAX ? I32 : I64;
+    struct row_loops l = loops_over_rows(c, x, axis);
+    struct buf *key = allocated(q, call, "key", t, x->logical, n), *best = allocated(q, call, "best", t, l.dims, n - 1),
+               *first = allocated(q, call, "first", number, l.dims, n - 1);
+    expr value = order_key(c, x_load(c, x, l.cell, n, NULL), x_is(args[LARGEST], 1));
+    stmt_insert_before(call, stage_of_cells(c, key, &l, axis, value));
+    l = loops_over_rows(c, x, axis);
+    stmt_insert_before(call, stage_for_rows(c, best, &l, RED_MAX, x_load(c, key, l.cell, n, NULL)));
+    l = loops_over_rows(c, x, axis);
+    expr here = x_cmp(c, X_EQ, x_load(c, key, l.cell, n, NULL), x_load(c, best, l.moved, n - 1, NULL));
+    expr none = x_const_i(c, number, number == I32 ? INT32_MAX : INT64_MAX);
+    value = x_select(c, here, x_cast(c, number, x_idxval(c, l.moved[n - 1])), none);
+    stmt_insert_before(call, stage_for_rows(c, first, &l, RED_MIN, value));
+    l = loops_over_rows(c, values, axis);
+    l.cell[axis] = x_guard(c, x_toidx(c, x_load(c, first, l.moved, n - 1, NULL)), args[D]);
+    stmt_insert_before(call, stage_of_cells(c, values, &l, axis, x_load(c, x, l.cell, n, NULL)));
+    l = loops_over_rows(c, places, axis);
+    value = x_cast(c, I64, x_load(c, first, l.moved, n - 1, NULL));
+    stmt_insert_before(call, stage_of_cells(c, places, &l, axis, value));
+    stmt_remove(call);
+}
 /* What the text that the definition calls takes. */
 static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
 struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
@@ -195,6 +233,23 @@ struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool as
         if (!asked && skips > 0.9 * direct) continue; /* it is more code */
         if (rewrites) call_skipping(q, s);
         saved.places++, saved.cycles += told(&n) - skips;
+    }
+    return saved;
+}
+struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    struct algorithm_saving saved = {0};
+    for (struct stmt *s = q->stmts->first, *next; s; s = next) {
+        next = s->next;
+        if (!calls_text(q, s, "topk") || !has_keys(q, s)) continue;
+        int64_t least, most;
+        x_bounds(q->c, s->u.call.args[K], &least, &most);
+        if (most > 1) continue;
+        struct sizes_of_topk n = sizes_of(q, s);
+        int lanes = machine_lanes(q->m, type_of_keys(s->u.call.bufs[INPUT]->type));
+        double direct = told(&n), once = at_once(&n, n.rows, ONCE * (n.n / lanes + 1));
+        if (!asked && once > 0.9 * direct) continue;
+        if (rewrites) reduce_instead(q, s);
+        saved.places++, saved.cycles += direct - once;
     }
     return saved;
 }

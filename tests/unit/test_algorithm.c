@@ -304,14 +304,12 @@ Test(algorithm, sorted_runs_of_several_nodes) {
     cr_expect(strstr(t.s, "\ntopk_f32: text") && !strstr(t.s, "many"), "%s", t.s);
     text_free(&t);
 }
-static void take_the_same_elements(const char *row, const char *text, enum dtype type, const char *other, int beside) {
-    static const int64_t sizes[][2] = {{1, 1}, {5, 0},    {7, 3},    {64, 64},  {65, 65},   {128, 5},
-                                       {8, 8}, {129, 70}, {200, 64}, {257, 65}, {300, 299}, {515, 130}};
+static void take_the_same_of(int64_t n, int64_t k, const char *row, const char *text, enum dtype type,
+                             const char *other, int beside) {
     float x[2 * 515 * 3];
-    for (size_t s = 0; s < 8 * sizeof sizes / sizeof *sizes; s++) {
-        int64_t n = sizes[s / 8][0], k = sizes[s / 8][1];
+    for (unsigned s = 0; s < 8; s++) {
         bool open = s & 2 && n <= 128;
-        unsigned seed = (unsigned)s;
+        unsigned seed = s + 8 * (unsigned)n;
         for (int64_t i = 0; i < 2 * n * beside; i++) { /* few values, so many equal ones */
             seed = seed * 1664525u + 1013904223u;
             x[i] = seed >> 28 ? (float)(seed >> 26) : NAN;
@@ -324,6 +322,12 @@ static void take_the_same_elements(const char *row, const char *text, enum dtype
         free(got), free(want);
     }
 }
+static void take_the_same_elements(const char *row, const char *text, enum dtype type, const char *other, int beside) {
+    static const int64_t sizes[][2] = {{1, 1}, {5, 0},    {7, 3},    {64, 64},  {65, 65},   {128, 5},
+                                       {8, 8}, {129, 70}, {200, 64}, {257, 65}, {300, 299}, {515, 130}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        take_the_same_of(sizes[s][0], sizes[s][1], row, text, type, other, beside);
+}
 Test(algorithm, sorted_runs_take_the_same_elements) {
     take_the_same_elements("sorted-runs", "topk_runs_f32", F32, "cuda", 3);
 }
@@ -333,6 +337,17 @@ Test(algorithm, skipping_takes_the_same_elements) {
     take_the_same_elements("skipping", "topk_skip_i32", I8, "x86-avx2", 1);
     take_the_same_elements("skipping", "topk_skip_wide_i64", F64, "x86-avx2", 1);
     take_the_same_elements("skipping", "topk_skip_wide_i64", U64, "x86-avx2", 3);
+}
+Test(algorithm, a_reduction_takes_the_same_element) {
+    static const int64_t lengths[] = {1, 2, 16, 91, 515};
+    static const enum dtype types[] = {F32, I8, F64, U64, F16};
+    for (int l = 0; l < 5; l++)
+        for (int t = 0; t < 5; t++) {
+            if (lengths[l] == 515 && types[t] == F16) continue;
+            take_the_same_of(lengths[l], 1, "best-alone", "best-alone: saves", types[t], t & 1 ? "cuda" : "x86-avx512",
+                             t & 1 ? 3 : 1);
+            take_the_same_of(lengths[l], 1, "best-alone", "best-alone", types[t], "x86-avx2", 3);
+        }
 }
 
 /* ---- running sums of columns, side by side: the same bits */
