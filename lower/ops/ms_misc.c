@@ -62,53 +62,6 @@ static void op_murmurhash(void) {
     out(0, positive ? U32 : I32, i, positive ? h : cast(I32, h));
 }
 
-/* ---- CropAndResize: a window of an image for each region, in the image's coordinates from 0 to 1 */
-static E coordinate(E from, E to, E size, E k, E count) {
-    E last = cast(F32, val(sub(size, idx(1)))), steps = cast(F32, val(max_(sub(count, idx(1)), idx(1))));
-    E many = add(mul(from, last), div_(mul(mul(cast(F32, val(k)), sub(to, from)), last), steps));
-    return sel(gt(count, idx(1)), many, mul(mul(num(0.5), add(from, to)), last));
-}
-static E pixel(T x, E image, E channel, E y, E xx) {
-    E row = wrap_index(cast(I64, y), dim(x, 2)), col = wrap_index(cast(I64, xx), dim(x, 3));
-    return at(x, cat(list2(image, channel), list2(row, col)));
-}
-static void op_cropandresize(void) {
-    T x = in(0), rois = in(1), images = in(2), size = in(3);
-    bool nearest = !strcmp(str_attr("mode"), "nearest");
-    if (fail_if(rank(x) != 4 || rank(rois) != 2 || rank(images) != 1 || !has_length(size, 2, "crop_size"), E_RANK,
-                "images of rank 4, regions of rank 2 and indices of rank 1 are needed"))
-        return;
-    if (fail_if(!nearest && strcmp(str_attr("mode"), "bilinear"), E_ATTR, "\"mode\" must be bilinear or nearest"))
-        return;
-    require(eq(dim(rois, 1), idx(4)), "a region has four coordinates");
-    require(eq(dim(rois, 0), dim(images, 0)), "there is not one image for each region");
-    E h = value(size, 0, 1, DIM_MAX), w = value(size, 1, 1, DIM_MAX);
-    X o = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), list2(h, w)), "r c h w");
-    E region[4];
-    for (int k = 0; k < 4; k++) region[k] = cast(F32, at_or(rois, list2(o.v[0], idx(k)), num(0)));
-    E image = wrap_index(at(images, list1(within(o.v[0], dim(images, 0)))), dim(x, 0));
-    E p[2], inside = truth(true), low[2], high[2], frac[2];
-    for (int k = 0; k < 2; k++) {
-        p[k] = coordinate(region[k], region[k + 2], dim(x, 2 + k), o.v[2 + k], k ? w : h);
-        E last = cast(F32, val(sub(dim(x, 2 + k), idx(1))));
-        E here = and_(ge(p[k], num(0)), le(p[k], last));
-        inside = and_(inside, here);
-        p[k] = max_(num(0), min_(last, p[k])); /* what is outside reads something, and is not used */
-        low[k] = nearest ? floor_(add(p[k], num(0.5))) : floor_(p[k]);
-        high[k] = min_(last, ceil_(p[k]));
-        frac[k] = sub(p[k], low[k]);
-        low[k] = min_(last, low[k]);
-    }
-    E v = pixel(x, image, o.v[1], low[0], low[1]);
-    if (!nearest) {
-        E top = add(v, mul(sub(pixel(x, image, o.v[1], low[0], high[1]), v), frac[1]));
-        E below = pixel(x, image, o.v[1], high[0], low[1]);
-        below = add(below, mul(sub(pixel(x, image, o.v[1], high[0], high[1]), below), frac[1]));
-        v = add(top, mul(sub(below, top), frac[0]));
-    }
-    out(0, dtype(x), o, sel(inside, v, num(float_attr("extrapolation_value"))));
-}
-
 /* ---- UnfoldTensor: all slices of a length along an axis, which becomes two */
 static void op_unfold(void) {
     T x = in(0);
@@ -165,13 +118,10 @@ static void op_relativebias(void) {
 enum { TF = TS_FLOAT, TN = TSET(I32) | TSET(U32) | TSET(I64) | TSET(U64) | TSET(F32) | TSET(F64) };
 static const struct op_slot s_ab[] = {{"A", TF, 0}, {"B", TF, 0}, {0}}, s_hash[] = {{"X", TN, 0}, {0}},
                             s_any[] = {{"input", TS_REAL, 0}, {0}}, s_many[] = {{"input", TF, VARIADIC}, {0}};
-static const struct op_slot s_crop[] = {
-    {"X", TF, 0}, {"rois", TF, 0}, {"batch_indices", TSET(I32), 0}, {"crop_size", TSET(I32), 0}, {0}};
 static const struct op_slot s_bias[] = {
     {"bias_table", TF, 0}, {"query_length", TSET(I64), 0}, {"key_length", TSET(I64), 0}, {0}};
 static const struct op_attr a_cdist[] = {A_STRING("metric", .s = "sqeuclidean"), {0}};
 static const struct op_attr a_hash[] = {A_INT("positive", .i = 1), A_INT("seed"), {0}};
-static const struct op_attr a_crop[] = {A_STRING("mode", .s = "bilinear"), A_FLOAT("extrapolation_value"), {0}};
 static const struct op_attr a_unfold[] = {
     A_INT("dim", .i = -1), A_INT("size", .flags = A_REQUIRED), A_INT("step", .i = 1), {0}};
 static const struct op_attr a_finite[] = {A_INT("isinf_only"), A_INT("isnan_only"), {0}};
@@ -183,7 +133,6 @@ const struct op ops_ms_misc[] = {
     ROW("ComplexMulConj", attrs_none, s_ab, op_complexmulconj, ""),
     ROW("CDist", a_cdist, s_ab, op_cdist, ", euclidean and sqeuclidean"),
     ROW("MurmurHash3", a_hash, s_hash, op_murmurhash, " of numbers"),
-    ROW("CropAndResize", a_crop, s_crop, op_cropandresize, ""),
     ROW("UnfoldTensor", a_unfold, s_any, op_unfold, ""),
     ROW("IsAllFinite", a_finite, s_many, op_isallfinite, ""),
     ROW("RelativePositionBias", a_bias, s_bias, op_relativebias, "; the table is read column by column"),

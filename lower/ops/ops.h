@@ -14,6 +14,7 @@ void ops_register_all(void);
     F(attention) \
     F(attention_forms) \
     F(attention_masks) \
+    F(boxes) \
     F(control) \
     F(conv) \
     F(elementwise) \

@@ -1,5 +1,6 @@
-/* Images and volumes read at computed places: GridSample, DeformConv, RoiAlign, MaxRoiPool and AffineGrid,
- * CenterCropPad, Col2Im, MaxUnpool. */
+/* Images and volumes read at computed places: GridSample, DeformConv and AffineGrid, CenterCropPad, Col2Im, MaxUnpool;
+ * what boxes read too (boxes.c) is in grid.h. */
+#include "lower/ops/grid.h"
 #include "lower/ops/window.h"
 #include <math.h>
 #include <string.h>
@@ -31,23 +32,9 @@ static void op_affinegrid(void) {
 }
 
 /* ---- GridSample */
-/* What is read where, and its weights, depend on no channel: they are looked up in tables, made once for all of them.
- */
-enum { GRID_MAX = 3 };
-struct grid {
-    T x;
-    int n;
-    bool last;                                /* channels are the last axis of x and of the result, not the second */
-    bool cubic, border, reflect, align, most; /* most: the greatest weighted tap instead of their sum */
-    enum dtype t;
-    E length[GRID_MAX], low[GRID_MAX], high[GRID_MAX]; /* of t; borders of reflection */
-    T cell[GRID_MAX], weight[GRID_MAX]; /* [tap, ...] along each axis; -1: there is no such cell, what is read is 0 */
-    X at[GRID_MAX];                     /* where a sample's taps stand in these */
-};
-static E grid_size(const struct grid *g, int k) { return dim(g->x, k + (g->last ? 1 : 2)); }
-static E grid_channels(const struct grid *g) { return dim(g->x, g->last ? g->n + 1 : 1); }
-/* Image or box n, channel c, cells: in the order of the layout. */
-static X grid_list(const struct grid *g, E n, E c, X cells) {
+E grid_size(const struct grid *g, int k) { return dim(g->x, k + (g->last ? 1 : 2)); }
+E grid_channels(const struct grid *g) { return dim(g->x, g->last ? g->n + 1 : 1); }
+X grid_list(const struct grid *g, E n, E c, X cells) {
     return g->last ? push(cat(list1(n), cells), c) : cat(list2(n, c), cells);
 }
 static E reflected(const struct grid *g, int k, E p) {
@@ -70,10 +57,8 @@ static E keys(E d, double a, bool near) { /* cubic convolution, Keys */
     if (near) return add(mul(sub(mul(num(a + 2), d), num(a + 3)), dd), num(1));
     return sub(mul(add(mul(sub(mul(num(a), d), num(5 * a)), d), num(8 * a)), d), num(4 * a));
 }
-static int taps_of(const struct grid *g) { return g->cubic ? 4 : 2; }
-/* The taps around the places along axis k: of each i, whose first axis is the tap. inside: where there are any; NULL:
- * each tells by itself. */
-static void tap_tables(struct grid *g, int k, X i, E place, E inside) {
+int taps_of(const struct grid *g) { return g->cubic ? 4 : 2; }
+void tap_tables(struct grid *g, int k, X i, E place, E inside) {
     E low = floor_(place), f = sub(place, low), j = cast(g->t, val(i.v[0]));
     if (g->cubic) j = sub(j, num(1));
     E distance = abs_(sub(f, j)), middle = or_(eq(i.v[0], idx(1)), eq(i.v[0], idx(2)));
@@ -84,7 +69,7 @@ static void tap_tables(struct grid *g, int k, X i, E place, E inside) {
     g->weight[k] = stage("weight", g->t, i, w);
 }
 /* Where the image has a known size, its cells have numbers: what they are is plain without a test for each axis. */
-static X grid_index(const struct grid *g, const E *cell) {
+X grid_index(const struct grid *g, const E *cell) {
     int64_t cells = 1, length;
     X size = list0(), index = list0();
     for (int k = 0; k < g->n; k++) {
@@ -98,7 +83,7 @@ static X grid_index(const struct grid *g, const E *cell) {
     for (int k = 0; k < g->n; k++) index = push(index, wrap_index(max_(cell[k], num(0)), size.v[k]));
     return index;
 }
-static E all_inside(const struct grid *g, const E *cell) {
+E all_inside(const struct grid *g, const E *cell) {
     E inside = ge(cell[0], num(0));
     for (int k = 1; k < g->n; k++) inside = and_(inside, ge(cell[k], num(0)));
     return inside;
@@ -118,8 +103,7 @@ static E taps_from(const struct grid *g, int k, E n, E c, E *cell) {
     }
     return sum;
 }
-/* Of channel c of image n; the tables are there. */
-static E taps(const struct grid *g, E n, E c) {
+E taps(const struct grid *g, E n, E c) {
     E cell[GRID_MAX];
     return taps_from(g, 0, n, c, cell);
 }
@@ -174,30 +158,30 @@ static void op_gridsample(void) {
     out(0, dtype(x), i, nearest ? sample(&g, i.v[0], c, cell) : taps(&g, i.v[0], c));
 }
 
-/* With channels last, their cells lie side by side wherever a sample is taken, and all of them are read at one place.
- * That pays where most cells are read, by so many channels that they fill vectors. */
-static bool channels_last_pay(V x, const E *taken, int n) {
+bool channels_last_pay(V x, const E *read, int n) {
     enum { FEW = 8 };
-    E dims[32], cells = idx(1), taps = idx(1);
+    E dims[32], cells = idx(1), reads = idx(1);
     int r = gdims(x, dims);
     int64_t c, have, take;
     if (r < 3 || !const_int(dims[1], &c) || c < FEW) return false;
     for (int k = 2; k < r; k++) cells = mul(cells, dims[k]);
-    for (int k = 0; k < n; k++) taps = mul(taps, taken[k]);
-    return !const_int(cells, &have) || !const_int(taps, &take) || take >= have;
+    for (int k = 0; k < n; k++) reads = mul(reads, read[k]);
+    return !const_int(cells, &have) || !const_int(reads, &take) || take >= have;
 }
-/* The operator of the same name over plain images, or over those with channels last. */
-static void expand_layouts(const char *name, bool last) {
-    V ins[] = {last ? n_channels_last(gin(0)) : gin(0), gin(1), gin(2)};
+void expand_layouts(const char *name, bool last) {
+    V ins[] = {last ? n_channels_last(gin(0)) : gin(0), gin(1), gin(2), gin(3)};
     struct node *n = n_with_attrs("gcc2nn", name, ins, n_in(), 1);
     node_set_attr(n, attr_int("channels_last", last));
     V y = n_inferred(n);
     if (y) gout(0, last ? n_channels_first(y) : y);
 }
 static void exp_gridsample(void) {
-    E dims[32];
-    int r = gdims(gin(1), dims);
-    expand_layouts("GridSample", r > 2 && channels_last_pay(gin(0), dims + 1, r - 2));
+    const char *mode = str_attr("mode");
+    E dims[32], taps = idx(1);
+    int r = gdims(gin(1), dims), each = !strcmp(mode, "nearest") ? 1 : strstr(mode, "cubic") ? 4 : 2;
+    for (int k = 2; k < r; k++) taps = mul(taps, idx(each));
+    if (r > 2) dims[r - 1] = taps; /* it was the coordinates */
+    expand_layouts("GridSample", r > 2 && channels_last_pay(gin(0), dims + 1, r - 1));
 }
 
 /* ---- DeformConv, over two axes: each kernel element reads at its place plus an offset, bilinearly */
@@ -246,161 +230,6 @@ static void op_deformconv(void) {
     v = at(sample, cat(cat(list2(o.v[0], ic), sub_list(r, 1, 3)), list2(o.v[2], o.v[3])));
     T y = reduce("acc", q.t, o, RED_SUM, r, mul(v, at(w, cat(list1(o.v[1]), r))), has(b) ? at(b, list1(o.v[1])) : NULL);
     if (y) out(0, dtype(x), o, at(y, o));
-}
-
-/* ---- RoiAlign: boxes are cut into bins, each the mean (or the greatest weighted tap) of samples on a regular grid */
-struct box_axis {
-    T from, bin, count; /* of each box: where it begins, the length of a bin, samples of a bin */
-    E most;             /* samples of a bin in any box */
-};
-static struct box_axis box_axis(T rois, enum dtype t, int k, E bins) {
-    struct box_axis b;
-    bool half = !strcmp(str_attr("coordinate_transformation_mode"), "half_pixel");
-    int64_t ratio = int_attr("sampling_ratio");
-    X n = axes_named(list1(dim(rois, 0)), "n");
-    E edge[2], nb = cast(t, val(bins));
-    for (int e = 0; e < 2; e++) { /* boxes are x1, y1, x2, y2 */
-        E at_edge = within(idx(1 - k + 2 * e), dim(rois, 1)), scale = typed(t, float_attr("spatial_scale"));
-        edge[e] = sub(mul(cast(t, at(rois, list2(n.v[0], at_edge))), scale), num(half ? 0.5 : 0));
-    }
-    E length = sub(edge[1], edge[0]);
-    b.from = stage("from", t, n, edge[0]);
-    b.bin = stage("bin", t, n, div_(half ? length : max_(length, num(1)), nb));
-    n = axes_named(list1(dim(rois, 0)), "n");
-    E count = ratio > 0 ? typed(t, (double)ratio) : max_(ceil_(at(b.bin, n)), num(0));
-    b.count = stage("count", t, n, count);
-    b.most = idx(ratio);
-    if (ratio > 0) return b;
-    X r = raxes(list1(dim(rois, 0)), "n");
-    T most = reduce("most", I64, list0(), RED_MAX, r, cast(I64, at(b.count, r)), val(idx(0)));
-    b.most = size_from(NULL, most, 0, idx(0), idx(DIM_MAX));
-    return b;
-}
-/* Where a sample of a bin lies. */
-static E box_place(const struct box_axis *b, enum dtype t, X n, E bin, E sample) {
-    E length = at(b->bin, n);
-    return add(add(at(b->from, n), mul(cast(t, val(bin)), length)),
-               div_(mul(add(cast(t, val(sample)), num(0.5)), length), at(b->count, n)));
-}
-static X roi_axes(const struct grid *g, T rois, X bins) {
-    X size = grid_list(g, dim(rois, 0), grid_channels(g), bins);
-    return axes_named(size, g->last ? "n oh ow c" : "n c oh ow");
-}
-static void op_roialign(void) {
-    T x = in(0), rois = in(1), batch = in(2);
-    bool most = !strcmp(str_attr("mode"), "max");
-    if (fail_if(rank(x) != 4 || rank(rois) != 2 || rank(batch) != 1, E_RANK,
-                "RoiAlign takes images of rank 4, boxes of rank 2 and batch indices of rank 1"))
-        return;
-    if (fail_if(int_attr("output_height") < 1 || int_attr("output_width") < 1 || int_attr("sampling_ratio") < 0, E_ATTR,
-                "RoiAlign makes at least one bin, of no negative number of samples"))
-        return;
-    require(and_(eq(dim(rois, 1), idx(4)), eq(dim(batch, 0), dim(rois, 0))), "the boxes do not fit the batch indices");
-    X bins = list2(idx(int_attr("output_height")), idx(int_attr("output_width")));
-    enum dtype t = dtype(x) == F64 ? F64 : F32;
-    struct grid g = {.x = x, .n = 2, .last = int_attr("channels_last") != 0, .border = true, .most = most, .t = t};
-    struct box_axis box[2] = {box_axis(rois, t, 0, bins.v[0]), box_axis(rois, t, 1, bins.v[1])};
-    for (int k = 0; k < 2; k++) {
-        X i = axes_named(cat(list2(idx(taps_of(&g)), dim(rois, 0)), list2(bins.v[k], box[k].most)), "tap n o s");
-        E p = box_place(&box[k], t, list1(i.v[1]), i.v[2], i.v[3]);
-        g.length[k] = cast(t, val(grid_size(&g, k)));
-        E inside = and_(ge(p, num(-1)), le(p, g.length[k]));
-        tap_tables(&g, k, i, max_(num(0), min_(sub(g.length[k], num(1)), p)), inside);
-        if (!g.cell[k] || !g.weight[k]) return;
-    }
-    X i = roi_axes(&g, rois, bins), r = raxes(list2(box[0].most, box[1].most), "sh sw"), n = list1(i.v[0]);
-    int first = g.last ? 1 : 2;
-    E in_box = truth(true), cell[2];
-    for (int k = 0; k < 2; k++) {
-        in_box = and_(in_box, lt(cast(t, val(r.v[k])), at(box[k].count, n)));
-        g.at[k] = list3(i.v[0], i.v[first + k], r.v[k]);
-        cell[k] = at(g.cell[k], cat(list1(idx(0)), g.at[k]));
-    }
-    E image = wrap_index(at(batch, list1(within(i.v[0], dim(batch, 0)))), dim(x, 0)), none = typed(t, 0);
-    E v = sel(all_inside(&g, cell), taps(&g, image, i.v[g.last ? 3 : 1]), none);
-    v = sel(in_box, v, most ? typed(t, -INFINITY) : none);
-    T all = reduce("all", t, i, most ? RED_MAX : RED_SUM, r, v, NULL);
-    if (!all) return;
-    i = roi_axes(&g, rois, bins), n = list1(i.v[0]);
-    E samples = mul(at(box[0].count, n), at(box[1].count, n));
-    E y = most ? sel(gt(samples, num(0)), at(all, i), none) : div_(at(all, i), cast(t, max_(samples, num(1))));
-    out(0, dtype(x), i, y);
-}
-static void exp_roialign(void) {
-    E dims[32], taken[] = {idx(1), idx(int_attr("output_height")), idx(int_attr("output_width"))};
-    if (gdims(gin(1), dims) > 0) taken[0] = dims[0];
-    expand_layouts("RoiAlign", channels_last_pay(gin(0), taken, 3));
-}
-static void up_roialign(struct node *n) { /* boxes were not shifted by half a cell */
-    struct attr mode = {.name = intern(up_ctx(n)->names, "coordinate_transformation_mode"),
-                        .kind = AT_STRING,
-                        .u.s = {.p = "output_half_pixel", .n = 17}};
-    node_set_attr(n, mode);
-}
-static const struct op_upgrade u_roi[] = {{15, up_roialign}, {0}};
-
-/* ---- MaxRoiPool: boxes of whole cells, cut into bins that may share cells; the greatest cell of each. The
- * specification leaves the rounding open; as in Fast R-CNN, corners go to the nearest cell, bins from the floor to the
- * ceiling. */
-struct bins {
-    T from, to; /* [box, bin]: cells, from..to - 1 */
-    E most;     /* cells of a bin in any box */
-};
-static E nearest(E v) { /* halves go away from zero */
-    E whole = trunc_(v), rest = sub(v, whole);
-    E up = sel(ge(rest, num(0.5)), typed(F32, 1), typed(F32, 0)),
-      down = sel(le(rest, num(-0.5)), typed(F32, 1), typed(F32, 0));
-    return sub(add(whole, up), down);
-}
-static struct bins roi_bins(T x, T rois, int k, E n) {
-    E edge[2], length = cast(F32, val(dim(x, k + 2))), cell[2];
-    X i = axes_named(list2(dim(rois, 0), n), "n bin");
-    for (int e = 0; e < 2; e++) { /* boxes are image, x1, y1, x2, y2 */
-        E corner = cast(F32, at(rois, list2(i.v[0], within(idx(2 - k + 2 * e), dim(rois, 1)))));
-        edge[e] = nearest(mul(corner, typed(F32, float_attr("spatial_scale"))));
-    }
-    E bin = div_(max_(add(sub(edge[1], edge[0]), num(1)), num(1)), cast(F32, val(n)));
-    for (int e = 0; e < 2; e++) {
-        E p = mul(add(cast(F32, val(i.v[1])), num(e)), bin);
-        cell[e] = max_(num(0), min_(length, add(e ? ceil_(p) : floor_(p), edge[0])));
-    }
-    struct bins b = {stage("from", I64, i, cast(I64, cell[0])), stage("to", I64, i, cast(I64, cell[1])), NULL};
-    X r = raxes(list2(dim(rois, 0), n), "n");
-    T most = reduce("most", I64, list0(), RED_MAX, r, sub(at(b.to, r), at(b.from, r)), val(idx(0)));
-    b.most = size_from(NULL, most, 0, idx(0), dim(x, k + 2));
-    return b;
-}
-static void op_maxroipool(void) {
-    T x = in(0), rois = in(1);
-    const int64_t *pooled;
-    if (fail_if(rank(x) != 4 || rank(rois) != 2, E_RANK, "MaxRoiPool takes images of rank 4 and boxes of rank 2"))
-        return;
-    if (fail_if(ints_attr("pooled_shape", &pooled) != 2 || pooled[0] < 1 || pooled[1] < 1, E_ATTR,
-                "`pooled_shape` must be two positive numbers of bins"))
-        return;
-    require(eq(dim(rois, 1), idx(5)), "a box is an image and four corners");
-    X n = list2(idx(pooled[0]), idx(pooled[1]));
-    struct bins b[2] = {roi_bins(x, rois, 0, n.v[0]), roi_bins(x, rois, 1, n.v[1])};
-    X i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), n), "n c oh ow"),
-      r = raxes(list2(b[0].most, b[1].most), "h w");
-    E image = cast(I64, at(rois, list2(i.v[0], within(idx(0), dim(rois, 1)))));
-    X cell = list2(wrap_index(image, dim(x, 0)), i.v[1]);
-    E inside = truth(true), full = truth(true);
-    for (int k = 0; k < 2; k++) {
-        X bin = list2(i.v[0], i.v[k + 2]);
-        E p = add(at(b[k].from, bin), val(r.v[k])), last = sub(val(dim(x, k + 2)), num(1));
-        inside = and_(inside, lt(p, at(b[k].to, bin)));
-        cell = push(cell, wrap_index(max_(num(0), min_(last, p)), dim(x, k + 2)));
-    }
-    enum dtype t = dtype_value(dtype(x));
-    T all = reduce("all", t, i, RED_MAX, r, sel(inside, at(x, cell), least(t)), NULL);
-    if (!all) return;
-    i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), n), "n c oh ow");
-    for (int k = 0; k < 2; k++) {
-        X bin = list2(i.v[0], i.v[k + 2]);
-        full = and_(full, lt(at(b[k].from, bin), at(b[k].to, bin)));
-    }
-    out(0, dtype(x), i, sel(full, at(all, i), typed(t, 0)));
 }
 
 /* ---- CenterCropPad */
@@ -554,18 +383,6 @@ static const struct op_attr a_deform[] = {A_INTS("dilations"),
                                           A_INTS("strides"),
                                           A_STRING("auto_pad", .s = "NOTSET"),
                                           {0}};
-static const struct op_slot s_roi[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {"batch_indices", TSET(I64), 0}, {0}};
-static const struct op_attr a_roi[] = {A_STRING("coordinate_transformation_mode", .s = "half_pixel"),
-                                       A_STRING("mode", .s = "avg"),
-                                       A_INT("output_height", .i = 1),
-                                       A_INT("output_width", .i = 1),
-                                       A_INT("sampling_ratio"),
-                                       A_FLOAT("spatial_scale", .f = 1),
-                                       A_INT("channels_last"),
-                                       {0}};
-static const struct op_slot s_roipool[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_roipool[] = {
-    A_INTS("pooled_shape", .flags = A_REQUIRED), A_FLOAT("spatial_scale", .f = 1), {0}};
 static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, {"shape", TS_INDEX, 0}, {0}};
 static const struct op_attr a_crop[] = {A_INTS("axes"), {0}};
 static const struct op_slot s_col[] = {
@@ -581,11 +398,8 @@ const struct op ops_vision[] = {
     {"", "GridSample", 22, 16, a_grid, s_grid, slots_y, .expand = exp_gridsample,
      .spec = "GridSample-22, up to three spatial axes; bilinear and bicubic name modes of 16"},
     {"gcc2nn", "GridSample", 1, 1, a_grid, s_grid, slots_y, .define = op_gridsample, .spec = "part of expansions"},
-    {"gcc2nn", "RoiAlign", 1, 1, a_roi, s_roi, slots_y, .define = op_roialign, .spec = "part of expansions"},
     {"", "DeformConv", 22, 19, a_deform, s_deform, slots_y, .define = op_deformconv,
      .spec = "DeformConv-22, two spatial axes"},
-    {"", "RoiAlign", 22, 10, a_roi, s_roi, slots_y, .expand = exp_roialign, .upgrades = u_roi, .spec = "RoiAlign-22"},
-    {"", "MaxRoiPool", 22, 1, a_roipool, s_roipool, slots_y, .define = op_maxroipool, .spec = "MaxRoiPool-22"},
     {"", "CenterCropPad", 18, 18, a_crop, s_crop, slots_y, .define = op_centercroppad, .spec = "CenterCropPad-18"},
     {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .expand = exp_col2im, .spec = "Col2Im-18"},
     {"gcc2nn", "Columns", 1, 1, a_col, s_columns, slots_y, .define = op_columns,
