@@ -185,6 +185,11 @@ static void exp_gridsample(void) {
 }
 
 /* ---- DeformConv, over two axes: each kernel element reads at its place plus an offset, bilinearly */
+/* Of the samples, image n, channel, cell of the kernel and of the result: with channels last all that one result sums
+ * lies together. */
+static X sample_list(const struct grid *q, E n, E c, X kernel, X out) {
+    return q->last ? push(cat(cat(list1(n), out), kernel), c) : cat(cat(list2(n, c), kernel), out);
+}
 static void op_deformconv(void) {
     T x = in(0), w = in(1), offset = in(2), b = in(3), mask = in(4);
     struct window g;
@@ -195,41 +200,57 @@ static void op_deformconv(void) {
     if (fail_if(group < 1 || og < 1 || group > DIM_MAX || og > DIM_MAX, E_ATTR, "%lld groups, %lld of offsets",
                 (long long)group, (long long)og))
         return;
-    if (!window_of(&g, x, kernel_of_weights(w), false)) return;
-    E oc = dim(w, 0), per = dim(w, 1), ics = dim(x, 1), kw = g.kernel.v[1], cells = mul(g.kernel.v[0], kw);
+    struct grid q = {.x = x, .n = 2, .last = int_attr("channels_last") != 0, .t = dtype(x) == F64 ? F64 : F32};
+    if (!window_over(&g, list2(grid_size(&q, 0), grid_size(&q, 1)), kernel_of_weights(w), false)) return;
+    E oc = dim(w, 0), per = dim(w, 1), ics = grid_channels(&q), kw = g.kernel.v[1], cells = mul(g.kernel.v[0], kw);
     require(eq(ics, mul(per, idx(group))), "the weights do not fit the input channels");
     require(and_(multiple_of(oc, idx(group)), multiple_of(ics, idx(og))), "channels are no multiple of groups");
     require(eq(dim(offset, 1), mul(idx(og * 2), cells)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
     /* what is read depends on no output channel: once for all of them */
-    X s = axes_named(cat(cat(list2(dim(x, 0), ics), g.kernel), g.out), "n ic kh kw oh ow");
-    E part = div_(s.v[1], div_(ics, idx(og))), cell = add(mul(s.v[2], kw), s.v[3]);
-    struct grid q = {.x = x, .n = 2, .t = dtype(x) == F64 ? F64 : F32};
+    X s =
+        axes_named(sample_list(&q, dim(x, 0), ics, g.kernel, g.out), q.last ? "n oh ow kh kw ic" : "n ic kh kw oh ow");
+    X tap = sub_list(s, q.last ? 3 : 2, 2), place = sub_list(s, q.last ? 1 : 4, 2);
+    E channel = s.v[q.last ? 5 : 1], part = div_(channel, div_(ics, idx(og))), cell = add(mul(tap.v[0], kw), tap.v[1]);
     for (int k = 0; k < 2; k++) {
         X i = axes_named(cat(cat(list3(idx(taps_of(&q)), dim(x, 0), idx(og)), g.kernel), g.out), "tap n g kh kw oh ow");
         E ch = add(mul(add(mul(i.v[2], cells), add(mul(i.v[3], kw), i.v[4])), idx(2)), idx(k));
         X at_i = cat(list2(wrap_index(i.v[1], dim(offset, 0)), wrap_index(ch, dim(offset, 1))),
                      list2(wrap_index(i.v[5], dim(offset, 2)), wrap_index(i.v[6], dim(offset, 3))));
         X base = window_at(&g, i, 5, list2(i.v[3], i.v[4]), 0);
-        q.length[k] = cast(q.t, val(dim(x, k + 2)));
+        q.length[k] = cast(q.t, val(grid_size(&q, k)));
         tap_tables(&q, k, i, add(cast(q.t, val(base.v[k])), cast(q.t, at(offset, at_i))), NULL);
         if (!q.cell[k] || !q.weight[k]) return;
-        q.at[k] = put(s, 1, part);
+        q.at[k] = cat(list2(s.v[0], part), cat(tap, place));
     }
-    E v = taps(&q, s.v[0], s.v[1]);
+    E v = taps(&q, s.v[0], channel);
     if (has(mask)) {
         E ch = add(mul(part, cells), cell);
-        v = mul(v, cast(q.t, at(mask, cat(list2(wrap_index(s.v[0], dim(mask, 0)), wrap_index(ch, dim(mask, 1))),
-                                          list2(wrap_index(s.v[4], dim(mask, 2)), wrap_index(s.v[5], dim(mask, 3)))))));
+        v = mul(v,
+                cast(q.t,
+                     at(mask, cat(list2(wrap_index(s.v[0], dim(mask, 0)), wrap_index(ch, dim(mask, 1))),
+                                  list2(wrap_index(place.v[0], dim(mask, 2)), wrap_index(place.v[1], dim(mask, 3)))))));
     }
     T sample = stage("sample", q.t, s, v);
     if (!sample) return;
     X o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
     X r = window_raxes(list1(per), g.kernel, "ic");
     E ic = group == 1 ? r.v[0] : wrap_index(add(mul(div_(o.v[1], div_(oc, idx(group))), per), r.v[0]), ics);
-    v = at(sample, cat(cat(list2(o.v[0], ic), sub_list(r, 1, 3)), list2(o.v[2], o.v[3])));
+    v = at(sample, sample_list(&q, o.v[0], ic, sub_list(r, 1, 2), sub_list(o, 2, 2)));
     T y = reduce("acc", q.t, o, RED_SUM, r, mul(v, at(w, cat(list1(o.v[1]), r))), has(b) ? at(b, list1(o.v[1])) : NULL);
     if (y) out(0, dtype(x), o, at(y, o));
+}
+
+static void exp_deformconv(void) {
+    E dims[32], read[] = {idx(2), idx(1), idx(1), idx(1)}; /* four cells for each pair of offsets */
+    if (gdims(gin(2), dims) == 4)
+        for (int k = 1; k < 4; k++) read[k] = dims[k];
+    bool last = int_attr("offset_group") == 1 && channels_last_pay(gin(0), read, 4);
+    V ins[] = {last ? n_channels_last(gin(0)) : gin(0), gin(1), gin(2), gin(3), gin(4)};
+    struct node *n = n_with_attrs("gcc2nn", "DeformConv", ins, n_in(), 1);
+    node_set_attr(n, attr_int("channels_last", last));
+    V y = n_inferred(n);
+    if (y) gout(0, y);
 }
 
 /* ---- CenterCropPad */
@@ -382,6 +403,7 @@ static const struct op_attr a_deform[] = {A_INTS("dilations"),
                                           A_INTS("pads"),
                                           A_INTS("strides"),
                                           A_STRING("auto_pad", .s = "NOTSET"),
+                                          A_INT("channels_last"),
                                           {0}};
 static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, {"shape", TS_INDEX, 0}, {0}};
 static const struct op_attr a_crop[] = {A_INTS("axes"), {0}};
@@ -398,7 +420,8 @@ const struct op ops_vision[] = {
     {"", "GridSample", 22, 16, a_grid, s_grid, slots_y, .expand = exp_gridsample,
      .spec = "GridSample-22, up to three spatial axes; bilinear and bicubic name modes of 16"},
     {"gcc2nn", "GridSample", 1, 1, a_grid, s_grid, slots_y, .define = op_gridsample, .spec = "part of expansions"},
-    {"", "DeformConv", 22, 19, a_deform, s_deform, slots_y, .define = op_deformconv,
+    {"gcc2nn", "DeformConv", 1, 1, a_deform, s_deform, slots_y, .define = op_deformconv, .spec = "part of expansions"},
+    {"", "DeformConv", 22, 19, a_deform, s_deform, slots_y, .expand = exp_deformconv,
      .spec = "DeformConv-22, two spatial axes"},
     {"", "CenterCropPad", 18, 18, a_crop, s_crop, slots_y, .define = op_centercroppad, .spec = "CenterCropPad-18"},
     {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .expand = exp_col2im, .spec = "Col2Im-18"},

@@ -74,15 +74,18 @@ static E outputs(E span, E reach, int64_t stride, bool up) {
     return add(up ? ceil_div(room, idx(stride)) : div_(room, idx(stride)), idx(1));
 }
 bool window_of(struct window *w, T x, X kernel, bool ceil_mode) {
+    return window_over(w, sub_list(shape(x), 2, rank(x) - 2), kernel, ceil_mode);
+}
+bool window_over(struct window *w, X sizes, X kernel, bool ceil_mode) {
     const char *mode = str_attr("auto_pad");
     bool given = !*mode || !strcmp(mode, "NOTSET"), valid = !strcmp(mode, "VALID"), upper = !strcmp(mode, "SAME_UPPER");
-    if (!window_attrs(w, rank(x) - 2)) return false;
+    if (!window_attrs(w, sizes.n)) return false;
     if (fail_if(kernel.n != w->n, E_RANK, "a kernel of %d spatial axes for an input of %d", kernel.n, w->n))
         return false;
     w->kernel = kernel;
     w->in = w->out = list0();
     for (int k = 0; k < w->n; k++) {
-        E size = dim(x, k + 2), reach = add(mul(sub(kernel.v[k], idx(1)), idx(w->dilation[k])), idx(1)), o;
+        E size = sizes.v[k], reach = add(mul(sub(kernel.v[k], idx(1)), idx(w->dilation[k])), idx(1)), o;
         int64_t s = w->stride[k];
         if (given || valid) {
             w->begin[k] = idx(given ? window_pad_attr(k) : 0);

@@ -12,6 +12,7 @@ struct window {
 };
 /* From the node's attributes; x's axes from 2 on are spatial. kernel: extents, from weights or kernel_shape. */
 bool window_of(struct window *w, T x, X kernel, bool ceil_mode);
+bool window_over(struct window *w, X sizes, X kernel, bool ceil_mode); /* of spatial axes, wherever they are */
 X kernel_shape_attr(T x); /* attribute kernel_shape as extents; checks the rank */
 X kernel_of_weights(T w); /* the last axes of w; checks that attribute kernel_shape says the same */
 /* Strides, dilations and the names of auto_pad; pads as constants (0 when absent). */
