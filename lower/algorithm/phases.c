@@ -49,7 +49,7 @@ static bool find_phases(const struct algorithm_query *q, struct phases *p) {
     const struct var **o = k->sum->u.stage.axes, **r = k->sum->u.stage.red;
     expr x = k->a.read, w = k->b.read;
     int dims = k->sum->u.stage.naxes - FIRST;
-    if (dims < 1 || dims > MOST_DIMS || k->sum->u.stage.nred != dims + 1 || !is_constant(w->u.buf)) return false;
+    if (dims < 1 || dims > MOST_DIMS || k->sum->u.stage.nred != dims + 1) return false;
     if (x->n - x->has_fill != dims + FIRST || w->n - w->has_fill != dims + FIRST) return false;
     if ((x->has_fill && !is_zero(q->c, x->arg[x->n - 1])) || (w->has_fill && !is_zero(q->c, w->arg[w->n - 1])))
         return false;
@@ -64,18 +64,15 @@ static bool find_phases(const struct algorithm_query *q, struct phases *p) {
     p->channels = const_extent(o[1]), p->all *= p->channels;
     return strided && p->channels > 0 && const_extent(r[0]) > 0;
 }
-/* For each channel, where its sum begins; NULL: there is none, or (*ok false) it is no constant. */
-static const struct tensor *beginnings(const struct algorithm_query *q, bool *ok) {
+/* For each channel, where its sum begins, of the axes of the sum it has that of channels alone. NULL: there is none. */
+static expr beginning_at(const struct algorithm_query *q, expr channel, bool *ok) {
     const struct stmt *s = q->k->sum;
-    const struct tensor *t = NULL;
     expr init = s->u.stage.init;
     *ok = true;
     if (!init || is_zero(q->c, init)) return NULL;
-    const struct var *v = var_new(q->c, "oc", s->u.stage.axes[1]->extent);
-    expr value = x_subst1(q->c, init, s->u.stage.axes[1], x_var(q->c, v));
+    expr value = x_subst1(q->c, init, s->u.stage.axes[1], channel);
     for (int k = 0; k < s->u.stage.naxes; k++) *ok &= !x_uses_var(q->c, value, s->u.stage.axes[k]);
-    if (*ok) t = stage_constant(q->c, s->u.stage.buf->type, &v, 1, RED_NONE, NULL, 0, value);
-    return *ok = t != NULL, t;
+    return value;
 }
 const char *phases_refuse(const struct algorithm_query *q, const struct algorithm *row) {
     struct phases p;
@@ -85,8 +82,8 @@ const char *phases_refuse(const struct algorithm_query *q, const struct algorith
     if (q->m->gpu || machine_lanes(q->m, F32) < 4) return "for CPUs with vectors";
     for (int d = 0; d < q->k->sum->u.stage.naxes; d++)
         if (x_has(q->k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
-    beginnings(q, &ok);
-    return ok ? NULL : "the sum begins with what is no constant";
+    beginning_at(q, x_int(q->c, 0), &ok);
+    return ok ? NULL : "the sum begins with what is not each channel's";
 }
 
 /* ---- what it costs */
@@ -129,7 +126,7 @@ struct work {
     struct phases p;
 };
 /* [p N + n, ic, taps, the last one first]: a window that moves forward. */
-static struct buf *weights(const struct work *k) {
+static struct buf *constant_weights(const struct work *k) {
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = b->data;
     const struct phases *p = &k->p;
@@ -153,15 +150,41 @@ static struct buf *weights(const struct work *k) {
         }
     return constant_buf(k->q->c, k->q->entry, internf(k->q->c->names, "%s.phases", b->name), t);
 }
+/* The same where the run has them: what is p N + n here lies last, along the lanes. */
+static struct buf *computed_weights(const struct work *k) {
+    struct ctx *c = k->q->c;
+    struct buf *b = k->q->k->b.read->u.buf;
+    int n = k->p.dims + FIRST;
+    const struct var *axes[MOST_DIMS + FIRST], *ic = var_new(c, "ic", k->q->k->sum->u.stage.red[0]->extent),
+                                               *oc = var_new(c, "oc", x_int(c, k->p.all));
+    expr from[MOST_DIMS + FIRST] = {x_var(c, ic), x_modi(c, x_var(c, oc), k->p.channels)};
+    expr phase = x_divi(c, x_var(c, oc), k->p.channels);
+    axes[0] = ic, axes[n - 1] = oc;
+    for (int d = k->p.dims; d-- > 0;) {
+        axes[d + 1] = var_new(c, internf(c->names, "r%d", d), x_int(c, k->p.taps[d]));
+        expr tap = x_sub(c, x_int(c, k->p.taps[d] - 1), x_var(c, axes[d + 1]));
+        from[d + FIRST] = x_add(c, x_muli(c, tap, k->p.stride[d]), x_modi(c, phase, k->p.stride[d]));
+        phase = x_divi(c, phase, k->p.stride[d]);
+    }
+    algorithm_part(k->q, k->out, "its weights by phases");
+    struct buf *w = algorithm_stage(k->q, k->out, "weights", b->type, axes, n, RED_NONE, NULL, 0,
+                                    x_load(c, b, from, n, x_num(c, dtype_value(b->type), 0)));
+    algorithm_between(k->q, k->out, w);
+    return w;
+}
+/* Where sums of all phases begin, for the last part. */
 static expr beginning(const struct work *k, const struct var *oc) {
     struct ctx *c = k->q->c;
+    const struct var *v = var_new(c, "oc", x_int(c, k->p.all));
     bool ok;
-    const struct tensor *of = beginnings(k->q, &ok);
-    if (!of) return k->q->k->sum->u.stage.init;
-    struct tensor *t = tensor_new(&c->arena, of->type, &k->p.all, 1);
-    for (int64_t n = 0; n < k->p.all; n++) tensor_set_f(t, n, tensor_f(of, n % k->p.channels));
-    expr at = x_var(c, oc);
-    return x_load(c, constant_buf(c, k->q->entry, "first", t), &at, 1, NULL);
+    expr value = beginning_at(k->q, x_modi(c, x_var(c, v), k->p.channels), &ok), at = x_var(c, oc);
+    enum dtype t = k->q->k->sum->u.stage.buf->type;
+    if (!value) return k->q->k->sum->u.stage.init;
+    const struct tensor *first = stage_constant(c, t, &v, 1, RED_NONE, NULL, 0, value);
+    return x_load(c,
+                  first ? constant_buf(c, k->q->entry, "first", first)
+                        : algorithm_stage(k->q, k->out, "first", t, &v, 1, RED_NONE, NULL, 0, value),
+                  &at, 1, NULL);
 }
 struct factors {
     const struct problem *of;
@@ -175,14 +198,15 @@ static expr read_factor(void *env, expr e) {
 static expr product(const struct work *k, struct buf *w, const struct var **axes, const struct var **red) {
     struct ctx *c = k->q->c;
     expr x = k->q->k->a.read, from[MOST_DIMS + FIRST], at[MOST_DIMS + FIRST];
-    from[0] = x_var(c, axes[0]), from[1] = at[1] = x_var(c, red[0]), at[0] = x_var(c, axes[1]);
+    int n = k->p.dims + FIRST, oc = is_constant(w) ? 0 : n - 1, ic = is_constant(w) ? 1 : 0;
+    from[0] = x_var(c, axes[0]), from[1] = at[ic] = x_var(c, red[0]), at[oc] = x_var(c, axes[1]);
     for (int d = 0; d < k->p.dims; d++) {
         int64_t first = k->p.off[d] / k->p.stride[d] - (k->p.taps[d] - 1);
-        at[d + FIRST] = x_var(c, red[d + 1]);
-        from[d + FIRST] = x_addi(c, x_add(c, x_var(c, axes[d + FIRST]), at[d + FIRST]), first);
+        at[d + ic + 1] = x_var(c, red[d + 1]);
+        from[d + FIRST] = x_addi(c, x_add(c, x_var(c, axes[d + FIRST]), at[d + ic + 1]), first);
     }
-    struct factors f = {k->q->k, x_load(c, x->u.buf, from, k->p.dims + FIRST, x_num(c, (enum dtype)x->type, 0)),
-                        x_load(c, w, at, k->p.dims + FIRST, NULL)};
+    struct factors f = {k->q->k, x_load(c, x->u.buf, from, n, x_num(c, (enum dtype)x->type, 0)),
+                        x_load(c, w, at, n, NULL)};
     return x_map(c, k->q->k->sum->u.stage.value, read_factor, &f);
 }
 /* Shall t be plain? Vectors of a plain result take cells of two phases by turns then, where out of blocks they are
@@ -200,7 +224,8 @@ static bool by_turns(const struct work *k) {
 static struct buf *convolution(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct stmt *s = k->q->k->sum;
-    struct buf *w = weights(k), *b = s->u.stage.buf;
+    struct buf *b = s->u.stage.buf,
+               *w = is_constant(k->q->k->b.read->u.buf) ? constant_weights(k) : computed_weights(k);
     const struct var *axes[2][MOST_DIMS + FIRST], *red[MOST_DIMS + 1];
     expr at[MOST_DIMS + FIRST];
     int n = k->p.dims + FIRST, lanes = machine_lanes(k->q->m, F32);
@@ -214,9 +239,10 @@ static struct buf *convolution(const struct work *k) {
     }
     for (int d = 0; d <= k->p.dims; d++) red[d] = var_new(c, s->u.stage.red[d]->name, s->u.stage.red[d]->extent);
     algorithm_part(k->q, k->out, "its phases as channels");
+    expr first = beginning(k, axes[0][1]);
     struct buf *acc =
         algorithm_stage(k->q, k->out, "acc", b->type, axes[0], n, RED_SUM, red, n - 1, product(k, w, axes[0], red));
-    k->out->parts.v[k->out->parts.n - 1].stmts.last->u.stage.init = beginning(k, axes[0][1]);
+    k->out->parts.v[k->out->parts.n - 1].stmts.last->u.stage.init = first;
     for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
     struct buf *t =
         algorithm_stage(k->q, k->out, "phases", b->type, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));

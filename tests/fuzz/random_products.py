@@ -196,7 +196,13 @@ class Products(Maker):
         pads = [self.r.randint(0, kk - 1) for kk in k * 2]
         if out > 140 or out * c // group * int(np.prod(k)) > 20000:
             raise Impossible
-        self.after(self.add("ConvTranspose", [x, self.weights([c, out // group] + k, 1)], group=group, strides=strides, pads=pads))
+        shape = [c, out // group] + k
+        if not self.quantised and self.r.random() < 0.3:
+            factors = [x, self.given(self.numbers(shape, self.kind) * self.kind(0.1))]
+            factors += [self.given(self.numbers([out], self.kind))] if self.r.random() < 0.5 else []
+        else:
+            factors = [x, self.weights(shape, 1)]
+        self.after(self.add("ConvTranspose", factors, group=group, strides=strides, pads=pads))
 
     def product(self):
         rank = self.r.choice([2, 2, 3, 4])
