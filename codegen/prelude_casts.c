@@ -544,9 +544,9 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     return name;
 }
 /* "__builtin_shuffle(v, (nn_i32x4){1, 0, 3, 2})": each lane has that of the lane `step` from it, in pairs. */
-static void print_swap(const struct emit_options *o, struct text *t, int lanes, int step, bool clang) {
+static void print_swap(const struct emit_options *o, struct text *t, enum dtype type, int lanes, int step, bool clang) {
     text_printf(t, clang ? "__builtin_shufflevector(v, v, " : "__builtin_shuffle(v, (%s){",
-                c_vector_type(o, I32, lanes));
+                c_vector_type(o, dtype_bytes(type) == 8 ? I64 : I32, lanes));
     for (int k = 0; k < lanes; k++) text_printf(t, k ? ", %d" : "%d", k ^ step);
     text_add(t, clang ? ")" : "})");
 }
@@ -569,7 +569,7 @@ static const char *reduce_in_pairs(const struct emit_options *o, enum xop op, en
         text_add(&body, clang ? "#if defined __clang__\n" : "#else\n");
         for (int step = 1; step < lanes; step *= 2) {
             struct text swap = {0};
-            print_swap(o, &swap, lanes, step, clang);
+            print_swap(o, &swap, t, lanes, step, clang);
             text_printf(&body, "    v = %s;\n", applied(o, op, t, lanes, text_take(&swap, &c->arena), "v"));
         }
     }
@@ -579,7 +579,7 @@ static const char *reduce_in_pairs(const struct emit_options *o, enum xop op, en
 /* Is the result the same in any order? */
 static bool any_order(enum red_op op, enum dtype t) {
     bool bound = op == RED_MAX || op == RED_MIN;
-    return bound ? t == F32 || t == I32 : op == RED_SUM && t == I32;
+    return t != BOOL && (bound || (op == RED_SUM && dtype_is_int(t)));
 }
 const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes) {
     static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_AND, X_OR};

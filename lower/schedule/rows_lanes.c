@@ -230,6 +230,7 @@ static double cycles_of_parts(const struct rows *q, const struct row_stage *st, 
 static void choose_parts(const struct rows *q, struct row_stage *st, int64_t n) {
     enum { NARROWEST = 4 };
     int64_t most = machine_op(q->u->m, X_ADD, F32)->latency, full = lanes_of(q->u);
+    if (dtype_bytes(st->s->u.stage.buf->type) == 8 && full >= 2 * NARROWEST) full /= 2; /* in registers of their own */
     double least = cycles_of_parts(q, st, n, 1, 1);
     st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0;
     for (int64_t lanes = full; n >= 0 && lanes >= NARROWEST; lanes /= 2)
