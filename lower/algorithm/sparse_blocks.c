@@ -122,8 +122,8 @@ static double cycles_of(const struct algorithm_query *q, const struct lists *l) 
     double rows = fmax(typical_result(q->c, q->k->sum) / (double)l->channels, 1);
     double blocks = (double)(l->channels / l->width), length = (double)l->length;
     double step =
-        (double)(all / vectors) * cost_of_rows(m, machine_multiply_add(m, F32), &micro_multiply_add, 0, (int64_t)rows,
-                                               (machine_registers(m) - 1 - vectors) / vectors, vectors);
+        (double)(all / vectors) * cost_of_rows(m, machine_multiply_add(m, F32), &micro_multiply_add, (struct made){0},
+                                               (int64_t)rows, (machine_registers(m) - 1 - vectors) / vectors, vectors);
     double operand = rows * (double)l->places * (double)dtype_bytes(F32) * m->l1.byte;
     return blocks * (length * step + operand) + weights_cycles(m, length * blocks * (double)(l->width + l->n));
 }

@@ -153,14 +153,20 @@ int rows_that_collide(struct plan *u, const struct tiling *g) {
     if (g->row < 0 || !cells_apart(u, g, axis_var(g, g->row), &apart)) return 0;
     return machine_colliding(u->m, g->mr, sat_mul(apart, dtype_bytes(g->scalar->u.buf->type)));
 }
-/* Cycles until a vector of the operand is what is multiplied, of what lies in memory: conversions, or all operations
- * that it is computed by. Instructions take it as it lies; integers are summed as they are. */
-static double cycles_to_make(struct plan *u, const struct tiling *g) {
-    enum dtype t = g->vec->u.buf->type;
-    if (g->computed) return operations_of(u->k->b.value) / (g->op.starts + 1); /* some units do no multiply-adds */
+/* Cycles until operands are what is multiplied, of what lies in memory: conversions, or all operations that a vector is
+ * computed by. Instructions take them as they lie; integers are summed as they are. A number that all lanes get is
+ * converted alone. */
+static double cycles_to_convert(struct plan *u, const struct tiling *g, expr read) {
+    enum dtype t = read->u.buf->type;
     bool as_it_is = g->micro->instr || (!dtype_is_float(g->op.type) && t == I8);
     const struct operation *converts = as_it_is ? NULL : machine_op(u->m, X_CAST, t);
     return converts ? 1 / converts->starts : 0;
+}
+static struct made cycles_to_make(struct plan *u, const struct tiling *g) {
+    struct made made = {cycles_to_convert(u, g, g->vec), cycles_to_convert(u, g, g->scalar) / 2};
+    if (g->computed)
+        made.vector = operations_of(u->k->b.value) / (g->op.starts + 1); /* some units do no multiply-adds */
+    return made;
 }
 /* Cells that are put into the lanes of several groups, for each row and vector of a step of the sum: rows of a tile
  * share those of the window that is written out. */

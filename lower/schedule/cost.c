@@ -2,23 +2,24 @@
 #include "lower/schedule/cost.h"
 
 static double most(double a, double b) { return a > b ? a : b; }
-/* Cycles of one step of the sum in one tile: multiply-adds and, on the same units, what makes the operand's vectors of
+/* Cycles of one step of the sum in one tile: multiply-adds and, on the same units, what makes the operands of
  * what lies in memory, and what the micro-kernel does to its operands; the latency of their chains; loads. */
-static double cost_of_tile(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
-                           int64_t mr, int64_t nr) {
+static double cost_of_tile(const struct machine *m, const struct operation *sum, const struct micro *micro,
+                           struct made made, int64_t mr, int64_t nr) {
     const struct operation *load = machine_op(m, X_LOAD, F32);
     mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0; /* few rows take as long as a tile's */
-    double products = (double)(mr * nr) / sum->starts + (double)nr * made, loads = (double)(mr + nr) / load->starts;
+    double products = (double)(mr * nr) / sum->starts + (double)nr * made.vector + (double)mr * made.row,
+           loads = (double)(mr + nr) / load->starts;
     products += (double)(mr * micro->row + nr * micro->vector) / load->starts;
     return most(most(products, sum->latency), loads) + 0.04 * (double)(mr + nr) / sum->starts;
 }
-double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
+double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, struct made made,
                     int64_t rows, int64_t mr, int64_t nr) {
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
     return (double)more * cost_of_tile(m, sum, micro, made, q + 1, nr) +
            (double)(tiles - more) * cost_of_tile(m, sum, micro, made, q, nr);
 }
-double cost_of_step(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
+double cost_of_step(const struct machine *m, const struct operation *sum, const struct micro *micro, struct made made,
                     int64_t rows, int64_t vectors, int64_t mr, int64_t nr) {
     int64_t panels = vectors / nr, left = vectors % nr;
     return (double)panels * cost_of_rows(m, sum, micro, made, rows, mr, nr) +

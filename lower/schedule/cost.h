@@ -4,12 +4,16 @@
 #define NN_LOWER_SCHEDULE_COST_H
 #include "lower/machine/machine.h"
 
+struct made { /* cycles that make, of what is loaded, a vector of the packed operand, and what a row has for all lanes
+               */
+    double vector, row;
+};
 /* One step of the sum for all rows, in balanced tiles of at most mr rows by nr vectors; sum: what adds products, in
- * that micro-kernel; made: cycles that make a vector of the packed operand of what is loaded. */
-double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
+ * that micro-kernel. */
+double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, struct made made,
                     int64_t rows, int64_t mr, int64_t nr);
 /* The same for so many vectors, in panels of nr and one of what is left. */
-double cost_of_step(const struct machine *m, const struct operation *sum, const struct micro *micro, double made,
+double cost_of_step(const struct machine *m, const struct operation *sum, const struct micro *micro, struct made made,
                     int64_t rows, int64_t vectors, int64_t mr, int64_t nr);
 
 struct contraction_sizes {

@@ -330,10 +330,14 @@ Test(choice, rows_and_windows) {
 Test(choice, cost_is_a_function_of_sizes_and_machine) {
     const struct machine *m = &machine_avx2;
     const struct operation *sum = machine_multiply_add(m, F32);
-    cr_assert_eq(cost_of_rows(m, sum, &micro_multiply_add, 0, 12, 6, 2),
-                 2 * cost_of_rows(m, sum, &micro_multiply_add, 0, 6, 6, 2));
-    cr_assert_lt(cost_of_step(m, sum, &micro_multiply_add, 0, 12, 6, 6, 2),
-                 cost_of_step(m, sum, &micro_multiply_add, 0, 12, 6, 1, 2)); /* a row alone waits for its own sums */
+    cr_assert_eq(cost_of_rows(m, sum, &micro_multiply_add, (struct made){0}, 12, 6, 2),
+                 2 * cost_of_rows(m, sum, &micro_multiply_add, (struct made){0}, 6, 6, 2));
+    cr_assert_lt(cost_of_step(m, sum, &micro_multiply_add, (struct made){0}, 12, 6, 6, 2),
+                 cost_of_step(m, sum, &micro_multiply_add, (struct made){0}, 12, 6, 1,
+                              2));      /* a row alone waits for its own sums */
+    struct made converted = {.row = 1}; /* what all lanes get: the fewer rows, the better */
+    cr_assert_lt(cost_of_step(m, sum, &micro_multiply_add, converted, 24, 4, 6, 4),
+                 cost_of_step(m, sum, &micro_multiply_add, converted, 24, 4, 24, 1));
     struct contraction_sizes s = {.products = 1000,
                                   .x = 1 << 16,
                                   .w = 1 << 20,
