@@ -33,9 +33,8 @@ static bool lies_along(const struct stmt *sum, const struct operand *o, const st
  * way. */
 static int turned_dim(const struct algorithm_query *q, const struct operand **which) {
     const struct problem *p = q->k;
-    if (q->m->gpu || machine_lanes(q->m, F32) < 2 || !p || p->cls != PROBLEM_CONTRACTION || !p->product || p->slides ||
-        p->indirect)
-        return -1;
+    if (q->m->gpu || machine_lanes(q->m, F32) < 2 || !p || p->slides || p->indirect) return -1;
+    if (!p->differences && (p->cls != PROBLEM_CONTRACTION || !p->product)) return -1;
     const struct operand *factor[2] = {&p->a, &p->b};
     int best = -1, dim = -1;
     for (int f = 0; f < 2; f++) {

@@ -178,6 +178,15 @@ static bool contracts(const struct stmt *s, struct problem *p) {
     uint64_t k = shared & ~sliding_sums(s, p->a.read, both) & ~sliding_sums(s, p->b.read, both);
     return p->apart || (k & wide_sums(s));
 }
+/* Of two matrices, say: the distances of the rows of one from those of the other. */
+static bool find_differences(const struct stmt *s, struct problem *p) {
+    expr v = s->u.stage.value, d = v->n == 2 ? v->arg[0] : NULL;
+    if (!sums_products(s->u.stage.op, v) || v->arg[1] != d || d->op != X_SUB) return false;
+    if (d->arg[0]->op != X_LOAD || d->arg[1]->op != X_LOAD) return false;
+    bool turned = is_constant(d->arg[0]->u.buf) && !is_constant(d->arg[1]->u.buf);
+    p->a = operand_of(s, d->arg[turned], d->arg[turned]), p->b = operand_of(s, d->arg[!turned], d->arg[!turned]);
+    return contracts(s, p);
+}
 void stage_problem(struct ctx *c, struct stmt *s, struct problem *p) {
     struct scan q = {p, s};
     *p = (struct problem){.cls = PROBLEM_MAP, .out = s};
@@ -188,8 +197,9 @@ void stage_problem(struct ctx *c, struct stmt *s, struct problem *p) {
         return;
     }
     p->sum = s, p->nreductions = 1;
-    p->product = find_factors(s, p);
-    if (!p->product) p->a = find_operand(s, s->u.stage.value), p->b = (struct operand){0};
+    p->differences = find_differences(s, p);
+    p->product = !p->differences && find_factors(s, p);
+    if (!p->product && !p->differences) p->a = find_operand(s, s->u.stage.value), p->b = (struct operand){0};
     p->cls = p->product && contracts(s, p)                      ? PROBLEM_CONTRACTION
              : p->slides || (!p->nreads && s->u.stage.nred > 0) ? PROBLEM_WINDOW
                                                                 : PROBLEM_ROWS;
@@ -281,7 +291,7 @@ static void find_roles(struct ctx *c, struct problem *p) {
     slide = sliding_axes(s, p->a.read) | sliding_axes(s, p->b.read);
     for (int k = 0; k < s->u.stage.naxes && k < PROBLEM_AXES; k++) {
         bool a = p->a.axes >> k & 1, b = p->b.axes >> k & 1;
-        p->axis[k] = a == b || !p->product ? ROLE_BATCH : a ? ROLE_M : ROLE_N;
+        p->axis[k] = a == b || !(p->product || p->differences) ? ROLE_BATCH : a ? ROLE_M : ROLE_N;
         if (is_group(c, p, k)) p->axis[k] = ROLE_GROUP, groups |= UINT64_C(1) << k;
         else if (slide >> k & 1) p->axis[k] = ROLE_SPATIAL;
     }

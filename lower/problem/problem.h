@@ -40,6 +40,7 @@ struct problem {
     struct stmt *sum; /* the reduction that gives the kernel its class; NULL: it has none */
     int nreductions, nresults;
     bool product;        /* sums products of a and b; otherwise, of a reduction, a is what it reduces */
+    bool differences;    /* .. or squares of differences of a and b, which serve several results as factors do */
     bool apart;          /* each factor has an axis that the other lacks, or one has none */
     bool slides;         /* an index has both an axis and what is summed */
     bool indirect;       /* an index comes from data */

@@ -29,8 +29,8 @@ static bool is_computed(const struct problem *k) {
     x_visit(k->b.value, reads_constants, &constants);
     return constants;
 }
-static const char *no_product(const struct problem *k, bool computed) {
-    if (!k->product) return "no sum of products";
+static const char *no_product(const struct problem *k, bool products, bool computed) {
+    if (!products) return "no sum of products";
     if (k->nreductions > 1) return "several reductions";
     if (k->nresults > 1) return "several results";
     if (k->a.made || k->b.made || k->stages.v[0] != k->sum) return "a factor is made by the kernel itself";
@@ -39,8 +39,10 @@ static const char *no_product(const struct problem *k, bool computed) {
     if (k->sum->u.stage.naxes > MAX_AXES || k->sum->u.stage.nred > MAX_AXES) return "too many axes";
     return maps_follow(k) ? NULL : "what follows the sum has other axes";
 }
-const char *no_plain_product(const struct problem *k) { return no_product(k, false); }
-const char *no_contraction(const struct problem *k) { return no_product(k, k->product && is_computed(k)); }
+const char *no_plain_product(const struct problem *k) { return no_product(k, k->product, false); }
+const char *no_contraction(const struct problem *k) {
+    return no_product(k, k->product || k->differences, k->product && is_computed(k));
+}
 
 /* ---- which axis the lanes run along */
 /* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1; but for
@@ -342,6 +344,7 @@ static void choose_order(struct plan *u, struct tiling *g) {
     if (inner >= 0) g->order[g->norder++] = inner;
 }
 const char *choose_axes(struct plan *u, struct tiling *g, enum lane_way way) {
+    if (u->k->differences && g->micro->instr) return "its instruction multiplies";
     g->computed = !is_plain(&u->k->b); /* no_contraction has refused all other changes */
     g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
     if (!choose_lane(u, g, way))
