@@ -286,6 +286,11 @@ const char *c_encode(const struct emit_options *o, enum dtype s) {
     prelude_add(o, text, &h);
     return h.name;
 }
+/* Two lanes, where an instruction converts a number, but not these: less than arithmetic in lanes. */
+static bool one_by_one(const struct emit_options *o, enum dtype s, int lanes) {
+    return lanes == 2 && dtype_is_half(s) && !prelude_spelled(o, X_LOAD, s, lanes) &&
+           prelude_spelled(o, X_LOAD, s, 1) && prelude_spelled(o, X_ROUND, s, 1);
+}
 const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = prelude_name(o, "round", s, lanes);
     if (!prelude_first(o->uses, name)) return name;
@@ -302,10 +307,10 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
                     format(c, "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
                            c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
                     &h);
-    } else if (s == F16 && !prelude_spelled(o, X_ROUND, s, lanes)) {
+    } else if (s == F16 && !prelude_spelled(o, X_ROUND, s, lanes) && !one_by_one(o, s, lanes)) {
         if (lanes == 1) h.scalar = c_bitcast(o, U32, F32, 1), c_bitcast(o, F32, U32, 1);
         prelude_add(o, lanes > 1 ? f16_round_lanes : f16_round, &h);
-    } else if (lanes > 1 && dtype_is_half(s)) {
+    } else if (lanes > 1 && dtype_is_half(s) && !one_by_one(o, s, lanes)) {
         const char *enc = prelude_half(o, s, lanes, true), *dec = prelude_half(o, s, lanes, false);
         prelude_add(o, format(c, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
     } else if (lanes > 1 && v == F32) {
@@ -344,7 +349,7 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     h.elem = dtype_c(s);
     if (row) {
         prelude_add(o, prelude_from_row(o, row, "static inline $T $N(const $E *a)"), &h);
-    } else if (dtype_is_half(s)) {
+    } else if (dtype_is_half(s) && !one_by_one(o, s, lanes)) {
         prelude_add(o,
                     format(c,
                            "static inline $T $N(const $E *p) {\n    return %s(__builtin_convertvector(*(const %s *)p, "
@@ -519,7 +524,7 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     const char *mem = c_memory_type(o, s, lanes);
     if (row) {
         prelude_add(o, prelude_from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
-    } else if (dtype_is_half(s)) {
+    } else if (dtype_is_half(s) && !one_by_one(o, s, lanes)) {
         prelude_add(o,
                     format(c,
                            "static inline void $N($E *p, $T v) {\n    *(%s *)p = __builtin_convertvector(%s(v), %s);\n"
