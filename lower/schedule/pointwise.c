@@ -156,7 +156,8 @@ static bool check_lanes(void *env, expr e) {
     expr rest;
     int64_t stride = 0;
     q->looked_up |= e->op == X_GUARD || e->op == X_TOIDX;
-    q->bad |= e->op == X_GUARD || (e->op == X_LOAD && ((l && l->spec) || e->has_fill));
+    q->bad |= e->op == X_GUARD || (e->op == X_LOAD && e->has_fill);
+    q->bad |= l && l->spec && operand_uses(q->u->c, e, q->v); /* else all lanes have the same cell, wherever it lies */
     if (e->op == X_LOAD && !q->bad && !x_looked_up(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v))
         q->bad = !x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest) || stride < 0 ||
                  stride > q->u->m->apart;
