@@ -24,11 +24,15 @@ static struct diag *new_row(struct diags *d, enum severity s) {
         memmove(&d->v[i], &d->v[i + 1], (size_t)(d->n - 1 - i) * sizeof *d->v);
         d->n--;
     }
-    if (!d->v) {
-        d->v = NEWN(d->arena, struct diag, DIAG_MAX);
-        d->cap = DIAG_MAX;
-    }
     return &d->v[d->n++];
+}
+
+/* Errors stay in the order they came in; only further ones are counted without a row. */
+const struct diag *diag_error_since(const struct diags *d, const struct diags *before) {
+    int known = before->errors;
+    for (int k = 0; k < d->n; k++)
+        if (d->v[k].severity == DIAG_ERROR && known-- <= 0) return &d->v[k];
+    return NULL;
 }
 
 bool diag_is_ours(const struct diags *d, enum diag_code code) {

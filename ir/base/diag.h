@@ -37,10 +37,12 @@ struct diag {
     const char *message, *help; /* help may be NULL */
     const char *excerpt;        /* a line of the file, and under it a mark; or NULL */
 };
+enum { DIAG_MAX = 20 };
+/* A copy undoes, put back (`*d = before`), all that was recorded since it was taken. */
 struct diags {
     struct arena *arena;
-    struct diag *v; /* the first DIAG_MAX; later ones are only counted */
-    int n, cap, errors, warnings;
+    struct diag v[DIAG_MAX]; /* the first ones; later ones are only counted */
+    int n, errors, warnings;
     const struct warning_rule *rules;
     int nrules;
     bool dropped;       /* the newest was only counted, or nobody wants it: its help is dropped too */
@@ -51,8 +53,9 @@ struct diags {
     bool ir_text; /* the input is text of our own IRs: what is wrong with it is not our mistake */
     int ours;     /* errors that are our mistake */
 };
-enum { DIAG_MAX = 20 };
 
+/* The first error recorded since d was `before`. NULL: there is none, or it was only counted. */
+const struct diag *diag_error_since(const struct diags *d, const struct diags *before);
 /* Records one diagnostic. fmt: message; append a help line with diag_help right after. */
 void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...) NN_PRINTF(4, 5);
 /* About a node, in the file that is worked on. */

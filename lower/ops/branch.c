@@ -107,9 +107,9 @@ static enum infer_status specialise(struct graph *g, struct node *n, struct regi
     node_remove(n);
     return INFER_REPLACED;
 }
-/* Errors that say that a model is wrong, rather than that it asks for what is not supported. */
-static bool says_wrong(const struct diags *d, int from) {
-    for (int k = from; k < d->n; k++) switch (d->v[k].severity == DIAG_ERROR ? d->v[k].code : E_SHAPE) {
+/* Do the errors from the first on say that a model is wrong, rather than that it asks for what is not supported? */
+static bool says_wrong(const struct diags *d, const struct diag *first) {
+    for (const struct diag *e = first; e < d->v + d->n; e++) switch (e->severity == DIAG_ERROR ? e->code : E_SHAPE) {
         case E_ATTR:
         case E_TYPE:
         case E_SHAPE:
@@ -124,10 +124,9 @@ static bool says_wrong(const struct diags *d, int from) {
 static const char *wrong(struct graph *g, struct region *r, infer_fn *infer_region, bool *failed) {
     struct diags *d = &g->ctx->diags, before = *d;
     if (infer_region(r)) return NULL;
-    const struct diag *first = &d->v[before.n];
-    while (first < d->v + d->n && first->severity != DIAG_ERROR) first++;
+    const struct diag *first = diag_error_since(d, &before);
     *failed = true;
-    if (before.errors || first == d->v + d->n || !says_wrong(d, before.n)) return NULL;
+    if (before.errors || !first || !says_wrong(d, first)) return NULL;
     const char *why =
         internf(g->ctx->names, "%s%s%s", first->origin ? first->origin : "", first->origin ? ": " : "", first->message);
     *failed = false;

@@ -374,9 +374,9 @@ static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *i
         value_replace(p, holder->outs.v[0]);
     }
     int rank = infer_region(r) ? packed_rank(r->results.v[1 + k]) : -1;
-    const struct diags *d = &g->ctx->diags;
-    bool failed = !before.errors && d->n > before.n, of_rank = failed && d->v[before.n].code == E_RANK;
-    if (failed && !of_rank) *why = d->v[before.n].message;
+    const struct diag *error = before.errors ? NULL : diag_error_since(&g->ctx->diags, &before);
+    bool of_rank = error && error->code == E_RANK;
+    if (error && !of_rank) *why = error->message;
     if (!of_rank) g->ctx->diags = before;
     node_remove(trial);
     return rank;

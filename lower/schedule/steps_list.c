@@ -166,9 +166,9 @@ const char *steps_refused(struct proc *p, const struct step_list *steps) {
     struct diags before = c->diags;
     struct proc *copy = clone_proc(c, p, p->name);
     if (!steps_do(copy, steps) || !is_right(c, copy)) {
-        const char *why = before.n < c->diags.n ? c->diags.v[before.n].message : "a step is refused";
-        c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
-        c->diags.ours = before.ours;
+        const struct diag *error = diag_error_since(&c->diags, &before);
+        const char *why = error ? error->message : "a step is refused";
+        c->diags = before;
         return why;
     }
     struct proc old = *p;

@@ -276,6 +276,23 @@ Test(diag, only_the_first_are_kept) {
     cr_assert_null(strstr(s, "help 20"));
 }
 
+Test(diag, a_copy_of_a_full_list_undoes_what_was_said_since) {
+    struct diags d = {.arena = &arena};
+    for (int i = 0; i < DIAG_MAX; i++) diag(&d, DIAG_NOTE, E_SHAPE, "note %d", i);
+    const struct diags before = d;
+    cr_assert_null(diag_error_since(&d, &before));
+    diag(&d, DIAG_ERROR, E_OP, "an error");
+    diag(&d, DIAG_ERROR, E_OP, "another");
+    cr_assert_str_eq(diag_error_since(&d, &before)->message, "an error");
+    d = before;
+    cr_assert_eq(d.errors, 0);
+    cr_assert_str_eq(d.v[DIAG_MAX - 1].message, "note 19");
+    diag(&d, DIAG_ERROR, E_OP, "the first");
+    const struct diags later = d;
+    diag(&d, DIAG_ERROR, E_OP, "the second");
+    cr_assert_str_eq(diag_error_since(&d, &later)->message, "the second");
+}
+
 Test(diag, codes_explain_themselves) {
     const struct diag_row *row = diag_explain(E_ONNX);
     cr_assert(row);

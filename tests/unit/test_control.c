@@ -103,6 +103,15 @@ Test(control, a_branch_that_cannot_be_right_is_a_check) {
     gives(m, &yes, six, LIST(1, 0, 0, 0, 1, 0));
     gives(m, &no, six, NULL, 0, "the else branch cannot be right");
 }
+Test(control, a_branch_is_tried_however_much_was_said_before) {
+    for (int k = 0; k < DIAG_MAX; k++) diag(&c->diags, DIAG_NOTE, E_SHAPE, "note %d", k);
+    struct module *m = lowered("const %s: i64[1] = [6]", C_AND_X,
+                               "%z: ? = If(%c, %x) {captures=1}\n"
+                               "  then_branch = region \"t\" (%p: ?) { %u: ? = Reshape(%p, %s) return %u }\n"
+                               "  else_branch = region \"e\" (%q: ?) { %r: ? = Neg(%q) return %r }\n"
+                               "%y: ? = EyeLike(%z)"); /* takes matrices only */
+    gives(m, &no, six, LIST(1, 0, 0, 0, 1, 0));
+}
 Test(control, a_loop_may_run_on_one_element_of_any_rank) {
     /* The condition and a carried flag have rank 1 from the first pass on, and %j is a number until then. */
     struct module *m =
