@@ -87,15 +87,34 @@ static bool store_ok(struct widening *w, const struct stmt *t) {
     return step_refuse(s, block_it, "iterations that `%s` would gain store to cells of `%s` that are in use",
                        w->old->name, b->name);
 }
+/* One value for each channel, of another kernel: it lies plain, and is read at the channel alone. */
+static bool is_channel_vector(const struct widening *w, const struct access *a) {
+    struct ctx *c = w->s->c;
+    bool found = false;
+    for (int k = 0; k < a->n; k++) {
+        bool channel = a->idx[k] == x_var(c, w->old) && x_is(a->buf->dims[k], w->from);
+        if (!channel && !x_is(a->buf->dims[k], 1)) return false;
+        found |= channel;
+    }
+    return found && a->load;
+}
 static bool access_ok(struct widening *w, const struct access *a) {
     for (int k = 0; k < a->n; k++) {
         expr e = x_subst1(w->s->c, a->idx[k], w->old, x_var(w->s->c, w->now));
         if (e == a->idx[k] || (a->load && a->load->has_fill)) continue;
-        if (!x_proves_inside(w->s->c, e, a->buf->dims[k]) || has_blank_border(w->s->c, a->buf, k))
-            return step_refuse(w->s, block_it, "`%s` has no cells for the iterations that `%s` would gain",
-                               a->buf->name, w->old->name);
+        if (x_proves_inside(w->s->c, e, a->buf->dims[k]) && !has_blank_border(w->s->c, a->buf, k)) continue;
+        if (is_channel_vector(w, a)) continue;
+        return step_refuse(w->s, block_it, "`%s` has no cells for the iterations that `%s` would gain", a->buf->name,
+                           w->old->name);
     }
     return true;
+}
+/* Those that the loop's new iterations would read behind the end read 0 there. */
+static expr load_inside(void *env, struct buf *b, expr *idx, int n, expr fill) {
+    const struct widening *w = env;
+    struct ctx *c = w->s->c;
+    bool inside = fill || buf_proves_inside(c, b, idx);
+    return x_load(c, b, idx, n, inside ? fill : x_num(c, dtype_value(b->type), 0));
 }
 /* Does a check of e look at the channel? In a pad lane it may fail, though nothing depends on that lane. */
 static bool unchecked(void *env, expr e) {
@@ -129,6 +148,8 @@ static bool widen_one(struct step_run *s, struct stmt *loop, int64_t n) {
     stmt_insert_before(loop, wide);
     stmt_remove(loop);
     subst_var(s, &wide->u.loop.body, old, x_var(s->c, w.now));
+    for (int k = 0; k < a.n; k++)
+        if (a.v[k].load && is_channel_vector(&w, &a.v[k])) map_loads_in(s, wide, a.v[k].buf, load_inside, &w);
     return true;
 }
 bool apply_widen(struct step_run *s) {

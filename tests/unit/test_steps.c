@@ -458,6 +458,14 @@ Test(steps, channels_that_do_not_fill_their_last_block) {
         "acc.oh acc.ow acc.oc; split acc.oc 4 aj av; split acc.ic 4 icb c cut; reorder icb acc.kh acc.kw c acc.oh "
         "acc.ow aj av; kind unroll wi oj acc.oh acc.ow aj; kind vector ov av; border y");
 }
+/* Where no layout gives an operand pad lanes, but it is one value a channel: behind the last one stands 0. */
+Test(steps, plain_values_of_channels_that_do_not_fill_their_last_block) {
+    conv(I(6), I(4), I(5), I(7), 3, 1, true);
+    check(
+        "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout r [0/4 1 2 0%4]; layout y [0/4 1 2 "
+        "0%4]; widen acc.oc 4; widen y.oc 4; split y.oc 4 oc oj; reorder oc y.oh y.ow oj; compute_at acc y.ow; layout "
+        "acc [0/4 1 2 0%4]; reorder acc.ic acc.kh acc.kw acc.oh acc.ow acc.oc; kind vector oj acc.oc; border y");
+}
 Test(steps, depthwise_channels_that_do_not_fill_their_last_block) {
     dwconv(6, 5);
     check(
