@@ -32,24 +32,64 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struc
     else if (n > 2) step_split(&u->s, axis_loop(c, out, last), most, role.row_tiles, role.tile_row, TAIL_CUT2);
     step_compute_at(&u->s, acc, loop_of_sum(u, out, sum), SC_PARAM);
 }
-/* The sum's window outside of its rows, and these outside of the channels. */
-static void window_order(struct plan *u, const struct stmt *red, const char *acc) {
+/* In how many parts the one value that a channel has of all its pixels is summed: one sum waits for itself at each
+ * pixel, and of thousands, which it has grown beyond, it loses the last places. 0: it is not, or pixels are few. */
+static int parts_of_sum(const struct stmt *red) {
+    enum { PARTS = 8 };
+    if (few_terms(red)) return 0;
+    for (int k = 2; k < red->u.stage.naxes; k++)
+        if (const_extent(red->u.stage.axes[k]) != 1) return 0;
+    int64_t row = const_extent(red->u.stage.red[red->u.stage.nred - 1]);
+    return row <= 0 || row >= 4 * PARTS ? PARTS : row >= PARTS ? PARTS / 2 : 0;
+}
+/* The parts side by side in registers, each over pixels of its own. */
+static void sum_of_parts(struct plan *u, const struct stmt *red, const struct stmt *out) {
+    const char *part = role.partial;
     int n = red->u.stage.naxes, r = red->u.stage.nred;
-    const char *channel = loop_in(u, acc, red->u.stage.axes[1]->name);
-    struct word_list taps = {0}, rows = {0}, order = {0}, unrolled = {0};
-    for (int k = 0; k < r; k++) add_loop(&u->s, &taps, loop_in(u, acc, red->u.stage.red[k]->name));
+    struct word_list order = {0}, unrolled = {0};
+    step_compute_at(&u->s, part, loop_of_sum(u, out, red), SC_PARAM);
+    plan_innermost(u, part, n + 1, 1);
+    for (int k = 0; k < r - 1; k++) add_loop(&u->s, &order, loop_in(u, part, red->u.stage.red[k]->name));
+    add_loop(&u->s, &order, loop_in(u, part, RFACTOR_LOOP));
     for (int k = 0; k < n; k++)
+        if (k != 1) add_loop(&u->s, &unrolled, loop_in(u, part, red->u.stage.axes[k]->name));
+    add_loop(&u->s, &unrolled, loop_in(u, part, RFACTOR_LANE));
+    add_loops(&u->s, &order, unrolled);
+    add_loop(&u->s, &order, loop_in(u, part, red->u.stage.axes[1]->name));
+    step_reorder(&u->s, order);
+    step_kind(&u->s, LK_UNROLL, unrolled);
+    step_kind(&u->s, LK_VECTOR, LOOPS(loop_in(u, part, red->u.stage.axes[1]->name)));
+}
+/* The sum's window outside of its rows, and these outside of the channels. Of one in parts, `taps` are these, or what
+ * is left of the window behind whole groups of them. */
+static void window_order(struct plan *u, const struct stmt *red, const char *acc, struct word_list taps,
+                         struct word_list unrolled) {
+    const char *channel = loop_in(u, acc, red->u.stage.axes[1]->name);
+    struct word_list rows = {0}, order = {0};
+    for (int k = 0; k < red->u.stage.naxes; k++)
         if (k != 1) add_loop(&u->s, &rows, loop_in(u, acc, red->u.stage.axes[k]->name));
-    plan_innermost(u, acc, n, 1);
     add_loops(&u->s, &order, taps);
     add_loops(&u->s, &order, rows);
     add_loop(&u->s, &order, channel);
     step_reorder(&u->s, order);
-    if (n > 2) add_loop(&u->s, &unrolled, role.tile_row);
-    if (few_terms(red)) add_loops(&u->s, &unrolled, taps);
     add_loops(&u->s, &unrolled, rows);
     step_kind(&u->s, LK_UNROLL, unrolled);
-    step_kind(&u->s, LK_VECTOR, LOOPS(role.channel, channel));
+}
+static void order_sum(struct plan *u, const struct stmt *red, const char *acc, int parts) {
+    struct word_list taps = {0}, rest = {0}, unrolled = {0};
+    int n = red->u.stage.naxes, last = red->u.stage.nred - 1;
+    plan_innermost(u, acc, n, 1);
+    if (parts) add_loop(&u->s, &taps, loop_in(u, acc, RFACTOR_LANE));
+    for (int k = 0; k <= last; k++) {
+        const struct var *v = red->u.stage.red[k];
+        add_loop(&u->s, parts ? &rest : &taps, loop_in(u, acc, parts && k == last ? RFACTOR_REST : v->name));
+    }
+    if (n > 2) add_loop(&u->s, &unrolled, role.tile_row);
+    if (parts || few_terms(red)) add_loops(&u->s, &unrolled, taps);
+    window_order(u, red, acc, taps, unrolled);
+    if (parts && !x_is(x_modi(u->c, red->u.stage.red[last]->extent, parts), 0))
+        window_order(u, red, acc, rest, (struct word_list){0});
+    step_kind(&u->s, LK_VECTOR, LOOPS(role.channel, loop_in(u, acc, red->u.stage.axes[1]->name)));
 }
 static const char *window_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
@@ -75,9 +115,18 @@ static const char *window_steps(struct plan *u, const struct point *p) {
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
     plan_channels(u, k->out, NULL);
-    plan_widen(u, loop_in(u, acc, red->u.stage.axes[1]->name), k->out);
+    const char *channel = red->u.stage.axes[1]->name;
+    int parts = parts_of_sum(red);
+    if (parts) {
+        const char *row = red->u.stage.red[red->u.stage.nred - 1]->name;
+        step_rfactor(&u->s, acc, loop_in(u, acc, row), parts, role.partial);
+        if (const_extent(red->u.stage.axes[1]) % lanes_of(u))
+            step_widen(&u->s, loop_in(u, role.partial, channel), lanes_of(u));
+    }
+    plan_widen(u, loop_in(u, acc, channel), k->out);
     blocked_nest(u, k->out, lanes_of(u), red, acc);
-    window_order(u, red, acc);
+    if (parts) sum_of_parts(u, red, k->out);
+    order_sum(u, red, acc, parts);
     return NULL;
 }
 const struct strategy strategy_window = {"window", window_points, window_steps, NULL};
