@@ -50,9 +50,10 @@ static void exp_rotary(void) {
     gout(0, rotated(x, cos, sin, at, heads, int_attr("interleaved")));
 }
 
-/* ---- the cache: past[b, :, 0 .. used[b]), and behind that the new elements; 0 is what is left */
+/* ---- the cache: past[b, :, 0 .. used[b]), and behind that the new elements; 0 is what is left. Of one that keeps only
+ * the newest, the first dropped[b] of all these are missing. */
 static void op_cache(void) {
-    T past = in(0), fresh = in(1), used = in(2), room = in(3);
+    T past = in(0), fresh = in(1), used = in(2), room = in(3), dropped = in(4);
     int64_t heads = int_attr("heads");
     if (fail_if(rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1, E_RANK,
                 "keys of rank 3, a cache of rank 4 and a vector of lengths are needed"))
@@ -65,24 +66,32 @@ static void op_cache(void) {
         require(and_(fits, eq(dim(past, 3), size)), "the cache does not fit the new keys and values");
     }
     E length = max_(old, dim(room, 0));
+    if (int_attr("window")) require(ge(old, idx(int_attr("window"))), "the cache is shorter than the window");
+    if (has(dropped))
+        require(eq(dim(dropped, 0), dim(fresh, 0)), "there is not one count for each sequence of the batch");
     X i = axes_named(cat(list2(dim(fresh, 0), idx(heads)), list2(length, size)), "b h j d");
-    E n = cast(I64, at(used, list1(within(i.v[0], dim(used, 0))))), off = sub(val(i.v[2]), n);
+    E from_j = val(i.v[2]);
+    if (has(dropped)) from_j = add(from_j, at(dropped, list1(within(i.v[0], dim(dropped, 0)))));
+    E n = cast(I64, at(used, list1(within(i.v[0], dim(used, 0))))), off = sub(from_j, n);
     E inside = and_(ge(off, num(0)), lt(off, val(steps)));
     E step = wrap_index(sel(inside, off, val(idx(0))), steps),
       at_c = wrap_index(add(mul(i.v[1], size), i.v[3]), dim(fresh, 2));
     E v = sel(inside, at(fresh, list3(i.v[0], step, at_c)), num(0));
     if (has(past)) {
+        E there = has(dropped) ? lt(from_j, val(old)) : lt(i.v[2], old);
+        E j = has(dropped) ? wrap_index(sel(there, from_j, val(idx(0))), old) : i.v[2];
         X from = cat(list2(within(i.v[0], dim(past, 0)), within(i.v[1], dim(past, 1))),
-                     list2(i.v[2], within(i.v[3], dim(past, 3))));
+                     list2(j, within(i.v[3], dim(past, 3))));
         E kept = at_or(past, from, num(0));
-        v = sel(and_(lt(off, num(0)), lt(i.v[2], old)), kept, v);
+        v = sel(and_(lt(off, num(0)), there), kept, v);
     }
     out(0, dtype(fresh), i, v);
 }
-static V cached(V past, V fresh, V used, V room, int64_t heads) {
-    V ins[] = {past, fresh, used, room};
-    struct node *n = n_with_attrs("gcc2nn", "KeyValueCache", ins, 4, 1);
+static V cached(V past, V fresh, V used, V room, V dropped, int64_t heads, int64_t window) {
+    V ins[] = {past, fresh, used, room, dropped};
+    struct node *n = n_with_attrs("gcc2nn", "KeyValueCache", ins, dropped ? 5 : 4, 1);
     node_set_attr(n, attr_int("heads", heads));
+    node_set_attr(n, attr_int("window", window));
     def_infer(n->in->graph, n);
     return n->outs.v[0];
 }
@@ -109,13 +118,44 @@ static bool gqa_is_plain(void) {
         if (*t && strcmp(t, "NONE"))
             return fail(E_ATTR, "a quantised cache (\"%s\") is not supported", types[k]), false;
     }
-    if (int_attr("sliding_window_cache")) return fail(E_ATTR, "\"sliding_window_cache\" is not supported"), false;
+    if (int_attr("sliding_window_cache") && (int_attr("local_window_size") < 1 || !gin(3)))
+        return fail(E_ATTR, "\"sliding_window_cache\" needs \"local_window_size\" and a past"), false;
+    if (int_attr("sliding_window_cache") && gin(10))
+        return fail(E_OP, "a bias beside \"sliding_window_cache\" is not supported"), false;
     if (wants(3)) return fail(E_OP, "the scores as a result (\"qk_output\") are not supported"), false;
     if (gin(14) || gin(15)) return fail(E_OP, "normalised queries and keys are not supported"), false;
     if (!gin(3) != !gin(4)) return fail(E_ARITY, "past_key and past_value belong together"), false;
     if (!gin(1) != !gin(2)) return fail(E_ARITY, "key and value belong together"), false;
     if (gin(0)->type.rank != 3) return fail(E_RANK, "the query has rank %d, not 3", gin(0)->type.rank), false;
     return true;
+}
+/* ---- a cache of the newest keys alone (sliding_window_cache) */
+/* Of `all` keys so many stay in a cache of c that holds a window of w: where it is full, the oldest c - w + 1 go at
+ * once. */
+static V kept_keys(V all, V c, int64_t w) {
+    V group = N_OP("Sub", c, N_INTS(w - 1)), over = N_OP("Max", N_OP("Sub", all, c), N_INTS(0));
+    V times = N_OP("Div", N_OP("Add", over, N_OP("Sub", group, N_INTS(1))), group);
+    return N_OP("Sub", all, N_OP("Mul", times, group));
+}
+/* The queries see the cache with all new keys behind it, and what is then too much goes from the front. */
+static void sliding_cache(struct gqa *g, V last, V all[2]) {
+    int64_t w = int_attr("local_window_size");
+    V c = n_dim(gin(3), 2), before = kept_keys(g->used, c, w), end = N_OP("Add", last, N_INTS(1));
+    V now = N_OP("Add", before, N_OP("Sub", end, g->used)), dropped = N_OP("Sub", now, kept_keys(end, c, w));
+    V room = ms_counted(as_scalar(N_OP("Add", c, n_dim(g->q, 1))));
+    V fresh[] = {g->k, g->v};
+    for (int k = 0; k < 2; k++) {
+        all[k] = cached(gin(3 + k), fresh[k], before, room, NULL, g->kv_heads, w);
+        gout(1 + k, cached(gin(3 + k), fresh[k], before, N_INTS(0), dropped, g->kv_heads, w));
+    }
+    g->used = before;
+}
+static void grown_cache(struct gqa *g, V all[2]) {
+    V room = ms_counted(g->total), fresh[] = {g->k, g->v}; /* of one size for both */
+    for (int k = 0; k < 2; k++) {
+        all[k] = cached(gin(3 + k), fresh[k], g->used, room, NULL, g->kv_heads, 0);
+        gout(1 + k, all[k]);
+    }
 }
 /* So many keys some query sees: the cache has room behind those in use. [1] */
 static V seen_keys(const struct gqa *g, V cache) {
@@ -178,10 +218,10 @@ static void exp_gqa(void) {
         g.q = rotated(g.q, gin(7), gin(8), at, g.heads, pairs);
         g.k = rotated(g.k, gin(7), gin(8), at, g.kv_heads, pairs);
     }
-    V room = ms_counted(g.total); /* of one size for both */
-    V k = cached(gin(3), g.k, g.used, room, g.kv_heads), v = cached(gin(4), g.v, g.used, room, g.kv_heads);
-    gout(1, k);
-    gout(2, v);
+    V all[2];
+    if (int_attr("sliding_window_cache")) sliding_cache(&g, flat, all);
+    else grown_cache(&g, all);
+    V k = all[0], v = all[1];
     bool sink = gin(11) || int_attr("smooth_softmax") == 1; /* stands behind all keys */
     V keys = sink ? n_dim(k, 2) : seen_keys(&g, k);
     V mask = gqa_mask(&g, N_OP("Squeeze", keys, N_INTS(0)), bias_of_cache(gin(10), keys));
@@ -197,8 +237,9 @@ static void exp_gqa(void) {
 enum { TF = TSET(F32) | TSET(F16) | TSET(BF16), TI = TSET(I32) };
 static const struct op_slot s_rotary[] = {
     {"input", TF, 0}, {"position_ids", TSET(I64), 0}, {"cos_cache", TF, 0}, {"sin_cache", TF, 0}, {0}};
-static const struct op_slot s_cache[] = {
-    {"past", TF, OPTIONAL}, {"new", TF, 0}, {"used", TSET(I64), 0}, {"room", TSET(I64), 0}, {0}};
+static const struct op_slot s_cache[] = {{"past", TF, OPTIONAL},           {"new", TF, 0},
+                                         {"used", TSET(I64), 0},           {"room", TSET(I64), 0},
+                                         {"dropped", TSET(I64), OPTIONAL}, {0}};
 static const struct op_slot s_gqa[] = {{"query", TF, 0},
                                        {"key", TF, OPTIONAL},
                                        {"value", TF, OPTIONAL},
@@ -224,7 +265,7 @@ static const struct op_slot s_gqa_out[] = {{"output", TS_ANY, 0},
 static const struct op_attr a_rotary[] = {A_INT("num_heads"),       A_INT("rotary_embedding_dim"),
                                           A_INT("interleaved"),     A_INT("is_packed_batching"),
                                           A_FLOAT("scale", .f = 1), {0}};
-static const struct op_attr a_cache[] = {A_INT("heads"), {0}};
+static const struct op_attr a_cache[] = {A_INT("heads"), A_INT("window"), {0}};
 static const struct op_attr a_gqa[] = {A_INT("num_heads", .flags = A_REQUIRED),
                                        A_INT("kv_num_heads", .flags = A_REQUIRED),
                                        A_FLOAT("scale"),

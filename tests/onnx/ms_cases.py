@@ -388,8 +388,35 @@ def decoder_multihead(r, n):
     return Case("DecoderMaskedMultiHeadAttention", ins, wants=[True, True, True], must_run=False, num_heads=h, **more)
 
 
+def group_query_of_window(r, n):
+    """A cache of the newest keys alone. What stands behind the kept ones is not said: the step leaves it full."""
+    s, g, d = r.choice([1, 1, 2, 5, 9]), r.choice([1, 2]), 16
+    kv, window = r.choice([1, 2]), r.choice([1, 2, 4])
+    room = window + r.choice([0, 0, 1, 3])
+    b = r.choice([1, 2, 3]) if s == 1 else 1
+
+    def kept(t):
+        return t - (room - window + 1) * -(-max(t - room, 0) // (room - window + 1))
+
+    lengths = [t for t in range(1, 20) if kept(t + s) == room]
+    before = np.array([r.choice(lengths) for _ in range(b)])
+    total = int((before + s).max())
+    past = [f32(n, b, kv, room, d) for _ in range(2)]
+    for k in range(b):
+        for p in past:
+            p[k, :, kept(int(before[k])):] = 0
+    ins = [f32(n, b, s, kv * g * d), f32(n, b, s, kv * d), f32(n, b, s, kv * d)] + past
+    ins += [(before + s - 1).astype(np.int32), np.array(total, np.int32), np.cos(f32(n, 40, 8)), np.sin(f32(n, 40, 8)), None,
+            None, maybe(r, f32(n, kv * g), 0.3)]
+    return Case("GroupQueryAttention", ins, wants=[True, True, True], must_run=False, fixed={0: (2,), 7: (1,), 8: (1,)},
+                num_heads=kv * g, kv_num_heads=kv, local_window_size=window, sliding_window_cache=1,
+                do_rotary=r.randrange(2))
+
+
 @cases("GroupQueryAttention")
 def group_query(r, n):
+    if r.random() < 0.25:
+        return group_query_of_window(r, n)
     b, s, g, d, p = attention_sizes(r)
     d, kv, more = 16, r.choice([1, 2]), {}
     h = kv * g
