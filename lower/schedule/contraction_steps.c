@@ -92,13 +92,20 @@ static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
 }
 
 /* ---- the result */
+/* The result's loops in a copy of them, for few rows or lanes. */
+struct copied {
+    const char *lane, *panels, *row, *group;
+};
+static struct copied loops_in_copy(struct plan *u, const struct tiling *g, const char *copy) {
+    return (struct copied){loop_in(u, copy, y_loop(u, g, g->lane)), loop_in(u, copy, role.panels),
+                           loop_in(u, copy, y_loop(u, g, g->row)),
+                           g->group >= 0 ? loop_in(u, copy, y_loop(u, g, g->group)) : NULL};
+}
 static void lone_row(struct plan *u, const struct tiling *g) {
-    const char *lane = loop_in(u, role.lone, y_loop(u, g, g->lane)), *panels = loop_in(u, role.lone, role.panels),
-               *row = loop_in(u, role.lone, y_loop(u, g, g->row)),
-               *group = g->group >= 0 ? loop_in(u, role.lone, y_loop(u, g, g->group)) : NULL;
-    plan_tiles(u, lane, panels, role.panel_cell, g->N, g->nv, g->lone);
-    step_reorder(&u->s, LOOPS(panels, group, row, role.panel_cell));
-    step_split(&u->s, row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
+    struct copied l = loops_in_copy(u, g, role.lone);
+    plan_tiles(u, l.lane, l.panels, role.panel_cell, g->N, g->nv, g->lone);
+    step_reorder(&u->s, LOOPS(l.panels, l.group, l.row, role.panel_cell));
+    step_split(&u->s, l.row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
 }
 /* The results of a tile, with the lanes side by side, and the loops that store them: rows innermost, which are
  * neighbours in memory. */
@@ -132,12 +139,10 @@ static void split_lanes(struct plan *u, const struct tiling *g, const char *lane
 }
 /* Fewer cells of an open number than a vector has: none of them begins early. */
 static void narrow_lanes(struct plan *u, const struct tiling *g) {
-    const char *lane = loop_in(u, role.narrow, y_loop(u, g, g->lane)), *panels = loop_in(u, role.narrow, role.panels),
-               *row = loop_in(u, role.narrow, y_loop(u, g, g->row)),
-               *group = g->group >= 0 ? loop_in(u, role.narrow, y_loop(u, g, g->group)) : NULL;
-    step_split(&u->s, lane, g->lanes / 2, panels, role.panel_cell, TAIL_CUT2);
-    step_reorder(&u->s, LOOPS(panels, group, row, role.panel_cell));
-    split_rows(u, g, row);
+    struct copied l = loops_in_copy(u, g, role.narrow);
+    step_split(&u->s, l.lane, g->lanes / 2, l.panels, role.panel_cell, TAIL_CUT2);
+    step_reorder(&u->s, LOOPS(l.panels, l.group, l.row, role.panel_cell));
+    split_rows(u, g, l.row);
 }
 /* The loop that tiles are computed in. What is moved between others goes there before it is split, which may leave a
  * rest: groups of rows, panels, rows of the group, tiles; or tiles of rows, and their panels. */

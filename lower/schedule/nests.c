@@ -197,6 +197,11 @@ static bool choose_squares(struct nest *q) {
     }
     return largest && fits_squares(q, largest);
 }
+/* Of all loops from the k-th on. */
+static bool turns_are_free(const struct problem_loop *l, int k) {
+    while (k < l->depth && l->free >> k & 1) k++;
+    return k == l->depth;
+}
 static void choose_way(struct nest *q, bool lanes) {
     const struct problem_loop *l = q->l;
     const struct stmt *s = nest_loop(l, l->depth - 1)->u.loop.body.first;
@@ -211,14 +216,14 @@ static void choose_way(struct nest *q, bool lanes) {
         q->lanes = lanes && (!move || block_fits(q, nest_var(l, 1)));
         return;
     }
-    if (!move) return;
     struct across a = {q, -1};
     int64_t n = const_extent(nest_var(l, q->last));
     q->at = lanes ? run_of(q) : -1;
-    if (q->at >= 0) {
+    if (q->at >= 0 && (move || turns_are_free(l, q->at))) {
         q->way = WAY_RUN;
         return;
     }
+    if (!move) return;
     if (!places_known(s)) {
         q->way = WAY_UNROLLED, q->at = q->last, q->cells = LOOKED_UP;
         return;

@@ -103,7 +103,7 @@ struct family {
 /* What fills no vector would be several pieces, each of which takes as long as one that is full. */
 static bool begins_early(const struct tiling *g) {
     if (g->vector == 1 || g->packed || g->per || g->scattered || g->chunk) return false;
-    if (g->N < 0) return g->row >= 0 && !g->lone && !g->together && !g->by_rows;
+    if (g->N < 0) return g->lanes > 2 && g->row >= 0 && !g->lone && !g->together && !g->by_rows;
     return g->N > g->nv && (g->N + g->lanes - 1) / g->lanes < vectors_and_pieces(g->N, g->lanes);
 }
 static void add_tiling(struct plan *u, struct family *f, struct tiling g) {
