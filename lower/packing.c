@@ -58,10 +58,10 @@ static double plain_cycles(struct lowering *l, const struct stmt *s, bool groupe
     double cycles = n < 1 ? 1 / (double)lanes : (double)vectors / (double)n;
     return grouped ? cycles * sum->latency : cycles / sum->starts;
 }
-/* Lanes read whole groups of channels, or all. */
+/* Lanes read whole groups of channels, or all; of an open number of channels no quotient proves to lie inside. */
 static bool takes_lanes(struct lowering *l, const struct stmt *s, expr pixels, int lanes) {
     int64_t per = shared_neighbours(l->c, pixels, s->u.stage.axes[1]);
-    return per == 0 || per % lanes == 0;
+    return const_extent(s->u.stage.axes[1]) > 0 && (per == 0 || per % lanes == 0);
 }
 /* Each index is an axis or summed, so that cells may lie in any order. */
 static bool is_weights(const struct stmt *s, const struct operand *b, struct panels *how) {
