@@ -126,7 +126,7 @@ static const char *transpose_squares(struct plan *u) {
     step_split(&u->s, across, rows_of(q), role.strips, role.strip, split_tail(rows, rows_of(q)));
     step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
     /* the last squares may begin early; along strips, which threads share, none does */
-    step_split(&u->s, cells, q->n, role.cells, role.few, along % q->n > 0 ? TAIL_OVERLAP : split_tail(along, q->n));
+    step_split(&u->s, cells, q->n, role.cells, role.few, early_tail(along, q->n));
     step_reorder(&u->s, LOOPS(role.cells, role.few, role.strip));
     step_tensorize(&u->s, q->instr);
     return NULL;

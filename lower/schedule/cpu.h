@@ -43,6 +43,10 @@ static inline bool same_axes(const struct stmt *a, const struct stmt *b) {
 static inline enum step_tail split_tail(int64_t extent, int64_t n) {
     return extent < 0 ? TAIL_CUT2 : extent % n ? TAIL_CUT : TAIL_NONE;
 }
+/* The same, but of several parts that leave a rest the last one begins early, and does some iterations twice. */
+static inline enum step_tail early_tail(int64_t extent, int64_t n) {
+    return extent > n && extent % n ? TAIL_OVERLAP : split_tail(extent, n);
+}
 /* One result whose operand is read across: in squares that registers transpose, or a few cells at a time (across.c).
  * Returns why not. */
 const char *plan_across(struct plan *u, bool squares);

@@ -48,8 +48,7 @@ static const char *panels_of_cells(struct plan *u, const struct panels *panels, 
     for (int k = 1; k < others.n; k++, cells = role.flat) step_fuse(&u->s, cells, others.v[k], role.flat);
     step_split(&u->s, along, panels->lanes, role.panels, role.panel_cell, split_tail(lanes, panels->lanes));
     step_reorder(&u->s, LOOPS(role.panels, cells, role.panel_cell));
-    step_split(&u->s, cells, panels->lanes, role.strips, role.strip,
-               n > panels->lanes && n % panels->lanes ? TAIL_OVERLAP : split_tail(n, panels->lanes));
+    step_split(&u->s, cells, panels->lanes, role.strips, role.strip, early_tail(n, panels->lanes));
     step_reorder(&u->s, LOOPS(role.strips, role.panel_cell, role.strip));
     step_tensorize(&u->s, squares);
     return NULL;

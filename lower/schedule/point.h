@@ -16,7 +16,7 @@ struct tiling {
     int vector;             /* its lanes */
     expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
     int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
-    bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
+    bool packed, scattered; /* vec lies in panels; the result does not lie along the lanes */
     bool computed;          /* vec is one of the constants that the factor is computed of */
     bool staged;            /* what follows the sum is computed in lanes first, and then stored .. */
     int piece;              /* .. so many at a time, which lie side by side in the result; 1: one by one */

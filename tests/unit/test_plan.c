@@ -8,6 +8,11 @@ static void setup(void) { c = ctx_new(); }
 static void teardown(void) { ctx_free(c); }
 TestSuite(plan, .init = setup, .fini = teardown, .timeout = 60);
 
+static struct module *parsed(const char *text, size_t n, const char *name) {
+    struct module *m = loop_parse(c, text, n, name);
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    return m;
+}
 static struct module *module_of(const char *name) {
     const char *root = getenv("GCC2NN_SOURCE_ROOT");
     char path[512], *s = malloc(1 << 16);
@@ -16,9 +21,8 @@ static struct module *module_of(const char *name) {
     cr_assert(f, "no text %s", path);
     size_t n = fread(s, 1, 1 << 16, f);
     fclose(f);
-    struct module *m = loop_parse(c, s, n, name);
+    struct module *m = parsed(s, n, name);
     free(s);
-    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
     return m;
 }
 static struct plan_slot *slot(struct memory_plan *p, const char *name) {
@@ -59,8 +63,7 @@ Test(plan, is_made_at_dims_that_the_model_refuses) {
                                                        "  call copy(in x, out t; %s)\n"
                                                        "  call copy(in t, out y; %s)\n",
                                                        n, n, ranges[k], n, n, n);
-        struct module *m = loop_parse(c, text, strlen(text), "t.lir");
-        cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+        struct module *m = parsed(text, strlen(text), "t.lir");
         struct memory_plan *p = memory_plan(m, NULL, NULL);
         cr_assert(p && plan_verify(m, p), "%s: %s", n, complaints(c));
     }
@@ -82,8 +85,7 @@ Test(plan, holds_for_views_behind_checks) {
                                "  for k<3\n"
                                "    view z: f32[4] arena of v+k*4\n"
                                "    call copy(in z, out p; 4)\n";
-    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
-    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    struct module *m = parsed(text, strlen(text), "t.lir");
     struct memory_plan *p = memory_plan(m, NULL, NULL);
     cr_assert(p && plan_verify(m, p), "%s", complaints(c));
     for (int k = 0; k < p->slots.n; k++) p->slots.v[k].nbelow = 0; /* u over t */
@@ -105,8 +107,7 @@ Test(plan, holds_for_tiles_behind_checks) {
                                "    view z: f32[20] arena of v+k*20\n"
                                "    call fill(in z, out q; N)\n"
                                "  call copy(in q, out y; N)\n";
-    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
-    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    struct module *m = parsed(text, strlen(text), "t.lir");
     struct memory_plan *p = memory_plan(m, NULL, NULL);
     cr_expect(p && plan_verify(m, p), "%s", complaints(c));
 }
@@ -127,8 +128,7 @@ static const char turning[] = "proc copy(x: f32[64] in, y: f32[64] out)\n"
                               "    swap p, q\n"
                               "  call copy(in p, out y)\n";
 static struct memory_plan *turning_plan(struct module **m) {
-    *m = loop_parse(c, turning, strlen(turning), "t.lir");
-    cr_assert(*m && loop_verify(*m, NULL), "%s", complaints(c));
+    *m = parsed(turning, strlen(turning), "t.lir");
     return memory_plan(*m, NULL, NULL);
 }
 Test(plan, views_follow_swaps) {
@@ -219,8 +219,7 @@ static const char chain[] = "proc relu(x: f32[64] in, y: f32[64] out)\n"
 /* Statements of the kind that the entry has after the pass. */
 static int left_after(void (*pass)(struct module *m), const char *text, enum stmt_kind kind) {
     int n = 0;
-    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
-    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    struct module *m = parsed(text, strlen(text), "t.lir");
     pass(m);
     cr_assert(loop_verify(m, NULL), "%s", complaints(c));
     for (struct stmt *s = m->entry->body.first; s; s = s->next) n += s->kind == kind;
