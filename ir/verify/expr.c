@@ -123,7 +123,7 @@ void check_access(struct verifier *v, const struct buf *b, const expr *idx, int 
         if (idx[k]->op == X_GUARD && idx[k]->arg[1] == b->dims[k]) continue;
         bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]),
              high = facts_prove_lt(&v->facts, idx[k], b->dims[k]);
-        if (low && high) continue;
+        if ((low && high) || facts_contradict(&v->facts)) continue;
         if (wants_check(v, (struct unproved){v->at, b, k, idx[k], NULL}, always_outside(v, idx[k], b->dims[k])))
             continue;
         refuse(v, "index %d of %s: %s may be %s %s", k + 1, b->name, show(v, idx[k]), low ? "at or above" : "below",

@@ -6,21 +6,26 @@
 enum { PROOF_FACTS = 3 };
 
 static void add(struct facts *f, expr e);
-/* What a minimum is not below, none of its arms is below; what a maximum is not above, none of its arms is above. A sum
- * of several is left whole: its combinations would crowd out the other facts. */
+/* What a minimum is not below, neither of its arms is below; what a maximum is not above, neither is above. Where a
+ * maximum is at least x and one arm is below x, the other is at least x: max(n - 3, 0) >= 1 says n - 3 >= 1. A sum of
+ * several is left whole: its combinations would crowd out the other facts. */
 static void add_arms(struct facts *f, expr e) {
     int64_t konst;
     const expr *t;
     const int64_t *co;
-    int n = x_terms(f->c, e, &konst, &t, &co), at = -1;
+    int n = x_terms(f->c, e, &konst, &t, &co), at[2], count[2] = {0};
     for (int k = 0; k < n; k++) {
-        if (!(t[k]->op == X_MIN && co[k] < 0) && !(t[k]->op == X_MAX && co[k] > 0)) continue;
-        if (at >= 0) return;
-        at = k;
+        if (t[k]->op != X_MIN && t[k]->op != X_MAX) continue;
+        int both = (t[k]->op == X_MAX) == (co[k] > 0);
+        at[both] = k, count[both]++;
     }
-    if (at < 0) return;
-    expr rest = x_sub(f->c, e, x_muli(f->c, t[at], co[at]));
-    for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[at]->arg[j], co[at])));
+    bool both = count[1] > 0;
+    if (count[both] != 1) return;
+    int k = at[both];
+    expr rest = x_sub(f->c, e, x_muli(f->c, t[k], co[k])), arms[2];
+    for (int j = 0; j < 2; j++) arms[j] = x_add(f->c, rest, x_muli(f->c, t[k]->arg[j], co[k]));
+    for (int j = 0; j < 2; j++)
+        if (both || x_proves_le(f->c, x_int(f->c, 1), arms[1 - j])) add(f, arms[j]);
 }
 /* Of e = rest + k * x//p, k 1 or -1: x//p + rest <= 0 is x <= p - 1 - p*rest, and rest - x//p <= 0 is x >= p*rest. */
 static expr undivided(struct ctx *c, expr e, expr quotient, int64_t k, int64_t p) {
@@ -175,6 +180,12 @@ bool facts_prove_le(struct facts *f, expr a, expr b) {
     expr goal = x_sub(f->c, a, b);
     if (never(f)) return true;
     return goal->op != X_POISON && prove_arms(f, goal, 4);
+}
+/* Loops around that never run together leave no pass: one fact says the opposite of another. */
+bool facts_contradict(struct facts *f) {
+    for (int k = 0; k < f->n; k++)
+        if (prove(f, x_sub(f->c, x_int(f->c, 1), f->v[k]), 1, 0)) return true;
+    return false;
 }
 /* e <= k*quotient + rest: the quotient in the sum e that counts most, and the largest value of all that stands beside
  * it. */

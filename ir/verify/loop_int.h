@@ -20,6 +20,7 @@ void facts_make_room(struct facts *f);              /* where statements follow e
 void facts_drop_sym(struct facts *f, const struct sym *s);
 bool facts_prove_le(struct facts *f, expr a, expr b);
 bool facts_prove_lt(struct facts *f, expr a, expr b);
+bool facts_contradict(struct facts *f); /* nothing runs where they hold */
 /* Does the condition say anything about indices? */
 bool facts_useful(expr cond);
 
