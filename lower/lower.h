@@ -42,6 +42,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
 /* Without the calls whose results nothing reads, their storage and kernels that only they call (lower/dead.c). */
 void drop_dead_kernels(struct module *m);
+/* What all calls of a kernel text give alike becomes a constant of the text (lower/text_sizes.c). */
+void settle_text_sizes(struct module *m);
 /* One call of those that do the same (lower/share.c). */
 void share_calls(struct module *m);
 /* Slices become views of their operands, operands of a Concat views of its result (lower/coalesce.c). */

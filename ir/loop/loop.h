@@ -269,6 +269,7 @@ void survey_stmt(const struct stmt *s, bool (*fn)(void *env, const struct stmt *
  * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
  * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
 void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
+void map_proc(struct ctx *c, struct proc *p, expr (*fn)(void *env, expr e), void *env); /* its parameters, too */
 void subst_block(struct ctx *c, struct block *b, const struct subst *s);
 /* The sizes that a call gives to the symbols of p. */
 struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call);

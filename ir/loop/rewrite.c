@@ -242,6 +242,11 @@ void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), vo
     struct rewriter r = {c, fn, env, {.arena = &c->arena}, {.arena = &c->arena}, false};
     map_block(&r, b);
 }
+void map_proc(struct ctx *c, struct proc *p, expr (*fn)(void *env, expr e), void *env) {
+    struct rewriter r = {c, fn, env, {.arena = &c->arena}, {.arena = &c->arena}, false};
+    for (int k = 0; k < p->params.n; k++) rewrite_geometry(&r, p->params.v[k].buf, false);
+    map_block(&r, &p->body);
+}
 void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, x_subst_leaf, (void *)s); }
 
 struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call) {

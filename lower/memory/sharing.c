@@ -8,6 +8,7 @@ static bool shares(void *env, struct stmt *s) {
     case S_FOR:
     case S_STORE:
     case S_IF:
+    case S_WHILE:
     case S_INSTR:
     case S_ALLOC:
     case S_PREFETCH:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { DEEPEST = 4 };             /* loops fused into one */
+enum { PASSES = 8 };              /* of a `while`, of which nothing is known */
 static const double WORTH = 0.95; /* of the cycles: what is less plain must be so much better */
 
 struct share { /* perfectly nested loops that are one for the threads */
@@ -67,6 +68,7 @@ static double work_of(struct sharing *q, const struct stmt *s) {
         double then = work(q, &s->u.cond.then), other = work(q, &s->u.cond.other);
         return then > other ? then : other;
     }
+    case S_WHILE: return PASSES * (work(q, &s->u.loop_while.body) + 1);
     case S_STORE:
         n = (struct done){0, s->u.store.buf->scope != SC_REG};
         x_visit(s->u.store.value, count_done, &n);
@@ -160,6 +162,7 @@ static double share_stmt(struct sharing *q, struct stmt *s) {
         double then = share_block(q, &s->u.cond.then), other = share_block(q, &s->u.cond.other);
         return then > other ? then : other;
     }
+    if (s->kind == S_WHILE) return PASSES * (share_block(q, &s->u.loop_while.body) + 1);
     if (!may_share(s)) return alone;
     int mark = q->taken.n;
     double below = extent_of(q, s) * (share_block(q, &s->u.loop.body) + 1);

@@ -128,6 +128,12 @@ Test(problem, texts_say_which_turns_are_apart) {
     says(problem_of_text(arena_printf(&c->arena, "%s      y[j//3,j] = x[i,j]\n", head)),
          "for i0<4 i1<9: y0[i1//3,i1] = x0[i0,i1]\n");
     t = problems("const %k: i64[] = [1]\n", "%x: f32[4,9]", "%y: ? = CumSum(%x, %k)");
+    says(t, "cumsum_f32: text\n  for i0<4 i1<1, turns apart\n");
+    /* what all calls give alike is a constant */
+    t = problems("const %k: i64[] = [1]\n", "%x: f32[N,9]", "%y: ? = CumSum(%x, %k)");
+    says(t, "cumsum_f32: text\n  for i0<S0 i1<1, turns apart\n");
+    t = problems("const %k: i64[] = [1]\nconst %l: i64[] = [2]\n", "%x: f32[4,9,3]",
+                 "%z: ? = CumSum(%x, %k) %y: ? = CumSum(%z, %l)");
     says(t, "cumsum_f32: text\n  for i0<S0 i1<S1, turns apart\n");
     const char *sums = "proc f(x: f32[4,9] in, y: f32[4] out)\n  alloc s: f32[] stack\n  for i<4\n    s[] = 0.0\n"
                        "    for j<9\n      s[] += x[i,j]\n    y[i] = s[]\n";
