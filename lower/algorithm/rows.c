@@ -97,6 +97,7 @@ const struct algorithm algorithm_rows[] = {
      .rewrite = phases_rewrite},
     {.name = "best-alone", .title = "the greatest of each row, and its first place", .beside = reduction_beside},
     {.name = "sorted-runs", .title = "sorted runs that become one", .beside = sorted_runs_beside},
+    {.name = "digits", .title = "rows sorted by the digits of their keys", .beside = digits_beside},
     {.name = "skipping", .title = "a heap, and blocks that hold none better are skipped", .beside = skipping_beside},
     {.name = "heap", .title = "a heap of the best so far", .beside = heap_beside},
     {.name = "running-rows", .title = "columns that are summed side by side", .beside = running_rows_beside},

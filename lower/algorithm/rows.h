@@ -17,6 +17,7 @@ struct algorithm_saving tables_beside(const struct algorithm_query *q, bool aske
 /* TopK (topk.c). */
 struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+struct algorithm_saving digits_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* Running sums and products (running.c). */

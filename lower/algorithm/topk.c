@@ -1,14 +1,14 @@
 /* TopK where one thread would insert all elements of a row, one after another, into the best so far. As a heap: of many
- * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). By sorted runs: parts of them are sorted at once and
- * become one run, two by two (a merge by ranks; 5.2.4), for rows of GPUs. And as a heap of which most elements of a
- * row never hear, as many at a time are compared with its worst. The best alone is a reduction. The same results. Each
- * takes the call's place, so it goes beside others.
- */
+ * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). As a heap of which most elements of a row never
+ * hear, as many at a time are compared with its worst. By digits, where most of a row is taken: all of it is sorted
+ * (5.2.5). By sorted runs: parts of a row are sorted at once and become one run, two by two (a merge by ranks; 5.2.4),
+ * for GPUs. The best alone is a reduction. The same results. Each takes the call's place, so it goes beside others. */
 #include "lower/algorithm/rows.h"
 #include <math.h>
 #include <string.h>
 
 enum { PART = 64, THREADS = 128 }; /* as in templates/kernels/topk_runs.lir */
+#define MOST_CELLS ((int64_t)1 << 31)
 /* The call's buffers, and those that are allocated for it; its sizes: what dims x has, how many are taken, whether the
  * largest, and for the other text how many parts there are, of each at most how many stay, and cells of a run. */
 enum { INPUT, VALUES, PLACES, BUFS, RUN = BUFS, SIDE, ALL_BUFS };
@@ -23,6 +23,10 @@ enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
 enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20, WIDE_LEVEL = 25, ACROSS = 2 };
 /* A vector of keys that is made, compared with the greatest, and later with its equals. */
 enum { ONCE = 6 };
+/* Of sorting by digits: an element for one of them, a value of a digit, an element of a row of which less than half is
+ * taken; and so many times what is taken has the same two digits or higher ones. */
+enum { DIGIT = 8, VALUE = 2, SELECTED = 7 };
+static const double ALIKE = 1.2;
 struct sizes_of_topk {
     double rows, n, k, threads;
 };
@@ -56,16 +60,13 @@ static double sorting_runs(const struct machine *m, const struct sizes_of_topk *
     }
     return cycles + (m->gpu ? 2 * m->gpu->launch : 0);
 }
-/* The sizes of the text for many threads. false: they may be too large for it. */
-static bool sizes_of_runs(const struct algorithm_query *q, const struct stmt *call, struct proc *text, expr *args) {
+/* The sizes of the text for many threads. */
+static void sizes_of_runs(const struct algorithm_query *q, const struct stmt *call, expr *args) {
     struct ctx *c = q->c;
     memcpy(args, call->u.call.args, SIZES * sizeof *args);
     args[PARTS] = x_div(c, x_addi(c, args[D], PART - 1), x_int(c, PART));
     args[BEST] = x_min(c, args[K], x_int(c, PART));
     args[CELLS] = x_mul(c, args[PARTS], args[BEST]);
-    for (int k = SIZES; k < ALL_SIZES; k++)
-        if (!x_proves_le(c, args[k], x_int(c, text->syms.v[k]->hi))) return false;
-    return true;
 }
 static struct buf *allocated(const struct algorithm_query *q, struct stmt *call, const char *name, enum dtype t,
                              const expr *dims, int nd) {
@@ -73,13 +74,15 @@ static struct buf *allocated(const struct algorithm_query *q, struct stmt *call,
     stmt_insert_before(call, s_alloc(q->c, b));
     return b;
 }
-static void call_runs(const struct algorithm_query *q, struct stmt *call, struct proc *text, expr *args) {
+static void sort_runs_instead(const struct algorithm_query *q, struct stmt *call) {
     struct buf **bufs = NEWN(&q->c->arena, struct buf *, ALL_BUFS);
+    expr args[ALL_SIZES];
+    sizes_of_runs(q, call, args);
     expr dims[] = {args[A], args[B], x_int(q->c, 2), args[CELLS]};
     memcpy(bufs, call->u.call.bufs, BUFS * sizeof *bufs);
     bufs[RUN] = allocated(q, call, "run", I32, dims, 4);
     bufs[SIDE] = allocated(q, call, "side", I64, dims, 2);
-    call->u.call.callee = text;
+    call->u.call.callee = algorithm_text(q, call, "topk_runs");
     call->u.call.bufs = bufs, call->u.call.nbufs = ALL_BUFS;
     call->u.call.args = arena_copy(&q->c->arena, args, ALL_SIZES * sizeof *args), call->u.call.nargs = ALL_SIZES;
 }
@@ -158,19 +161,19 @@ static struct stmt *stage_of_cells(struct ctx *c, struct buf *b, const struct ro
     for (int d = 0; d < l->n; d++) v[d] = l->v[d == axis ? l->n - 1 : d < axis ? d : d - 1];
     return s_stage(c, b, v, l->n, RED_NONE, NULL, 0, NULL, value);
 }
-/* Keys, row by row; the places of the best; and what is there. */
-static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
+/* Keys, row by row; the places of the best, by that text; and what is there. */
+static void call_on_keys(const struct algorithm_query *q, struct stmt *call, const char *text, bool best) {
     struct ctx *c = q->c;
     struct buf *x = call->u.call.bufs[INPUT], *values = call->u.call.bufs[VALUES], *places = call->u.call.bufs[PLACES];
-    const expr *args = call->u.call.args, sizes[] = {x_mul(c, args[A], args[B]), args[D], args[K]};
+    const expr *args = call->u.call.args, rows = x_mul(c, args[A], args[B]);
+    const expr sizes[] = {rows, args[D], args[K], x_int(c, dtype_bytes(type_of_keys(x->type)))};
     int axis = axis_of(c, call), n = x->nlogical;
-    bool wide = type_of_keys(x->type) == I64;
     struct row_loops in = loops_over_rows(c, x, axis), out = loops_over_rows(c, values, axis);
     struct buf *key = allocated(q, call, "key", type_of_keys(x->type), in.dims, n);
     struct buf *found = axis == n - 1 ? places : allocated(q, call, "found", I64, out.dims, n);
     struct buf **bufs = NEWN(&c->arena, struct buf *, 3);
     bufs[0] = key, bufs[1] = found;
-    if (wide) bufs[2] = allocated(q, call, "best", I64, out.dims, n);
+    if (best) bufs[2] = allocated(q, call, "best", I64, out.dims, n);
     expr value = order_key(c, x_load(c, x, in.cell, n, NULL), x_is(args[LARGEST], 1));
     stmt_insert_before(call, stage_of_rows(c, key, &in, value));
     expr place = x_guard(c, x_toidx(c, x_load(c, found, out.moved, n, NULL)), args[D]);
@@ -179,9 +182,19 @@ static void call_skipping(const struct algorithm_query *q, struct stmt *call) {
     out = loops_over_rows(c, places, axis);
     if (found != places)
         stmt_insert_after(call, stage_of_cells(c, places, &out, axis, x_load(c, found, out.moved, n, NULL)));
-    call->u.call.bufs = bufs, call->u.call.nbufs = wide ? 3 : 2;
-    call->u.call.args = arena_copy(&c->arena, sizes, sizeof sizes), call->u.call.nargs = 3;
-    call->u.call.callee = algorithm_text(q, call, wide ? "topk_skip_wide" : "topk_skip");
+    call->u.call.bufs = bufs, call->u.call.nbufs = best ? 3 : 2;
+    call->u.call.callee = algorithm_text(q, call, text);
+    call->u.call.args = arena_copy(&c->arena, sizes, sizeof sizes), call->u.call.nargs = call->u.call.callee->syms.n;
+}
+static void skip_instead(const struct algorithm_query *q, struct stmt *call) {
+    bool wide = type_of_keys(call->u.call.bufs[INPUT]->type) == I64;
+    call_on_keys(q, call, wide ? "topk_skip_wide" : "topk_skip", wide);
+}
+static void sort_digits_instead(const struct algorithm_query *q, struct stmt *call) {
+    call_on_keys(q, call, "topk_digits", false);
+}
+static void heap_instead(const struct algorithm_query *q, struct stmt *call) {
+    call->u.call.callee = algorithm_text(q, call, "topk_heap");
 }
 /* Of the rows of b: so many axes, without the one that they go along. */
 static struct stmt *stage_for_rows(struct ctx *c, struct buf *b, const struct row_loops *l, enum red_op op,
@@ -219,66 +232,89 @@ static void reduce_instead(const struct algorithm_query *q, struct stmt *call) {
     stmt_insert_before(call, stage_of_cells(c, places, &l, axis, value));
     stmt_remove(call);
 }
-/* What the text that the definition calls takes. */
+
+/* ---- the ways to do it, each with its cycles for a call; INFINITY: it cannot */
 static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
-struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+static double reduction_cycles(const struct algorithm_query *q, const struct stmt *call,
+                               const struct sizes_of_topk *n) {
+    int64_t least, most;
+    x_bounds(q->c, call->u.call.args[K], &least, &most);
+    if (most > 1 || !has_keys(q, call)) return INFINITY;
+    int lanes = machine_lanes(q->m, type_of_keys(call->u.call.bufs[INPUT]->type));
+    return at_once(n, n->rows, ONCE * (n->n / lanes + 1));
+}
+static double runs_cycles(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n) {
+    expr args[ALL_SIZES];
+    sizes_of_runs(q, call, args);
+    return x_proves_le(q->c, args[CELLS], x_int(q->c, MOST_CELLS)) ? sorting_runs(q->m, n) : INFINITY;
+}
+static double digits_cycles(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n) {
+    int64_t least, most;
+    x_bounds(q->c, call->u.call.args[D], &least, &most);
+    if (q->m->gpu || !has_keys(q, call) || most > INT32_MAX) return INFINITY;
+    double digits = dtype_bytes(type_of_keys(call->u.call.bufs[INPUT]->type));
+    bool few = 2 * n->k < n->n;
+    double sorted = few ? ALIKE * n->k : n->n;
+    return at_once(n, n->rows, digits * (DIGIT * sorted + 256 * VALUE) + (few ? SELECTED * n->n + 256 * VALUE : 0));
+}
+static double skipping_cycles(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n) {
+    if (q->m->gpu || !has_keys(q, call)) return INFINITY;
+    bool across = !x_is(call->u.call.args[B], 1);
+    return at_once(n, n->rows, skipping(q->m, n->n, n->k, type_of_keys(call->u.call.bufs[INPUT]->type), across));
+}
+static double heap_cycles(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n) {
+    (void)q, (void)call;
+    return at_once(n, n->rows, heaping(n->n, n->k));
+}
+static const struct way {
+    const char *name; /* of its row */
+    double handicap;  /* more code, and more memory: so many times its cycles have to be the fewest */
+    double (*cycles)(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n);
+    void (*rewrite)(const struct algorithm_query *q, struct stmt *call);
+} ways[] = {{"best-alone", 1.1, reduction_cycles, reduce_instead},
+            {"sorted-runs", 2, runs_cycles, sort_runs_instead},
+            {"digits", 1.1, digits_cycles, sort_digits_instead},
+            {"skipping", 1.1, skipping_cycles, skip_instead},
+            {"heap", 1.1, heap_cycles, heap_instead}};
+enum { WAYS = sizeof ways / sizeof *ways };
+static bool is_best(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n,
+                    const struct way *way) {
+    double least = told(n);
+    const struct way *best = NULL;
+    for (const struct way *w = ways; w < ways + WAYS; w++) {
+        if (w != way && algorithm_left_out(q->wishes, w->name)) continue;
+        double cycles = w->handicap * w->cycles(q, call, n);
+        if (cycles < least) least = cycles, best = w;
+    }
+    return best == way;
+}
+static struct algorithm_saving go_beside(const struct algorithm_query *q, bool asked, bool rewrites, const char *name) {
     struct algorithm_saving saved = {0};
-    for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        if (q->m->gpu || !calls_text(q, s, "topk") || !has_keys(q, s)) continue;
+    const struct way *way = ways;
+    while (strcmp(way->name, name) != 0) way++;
+    for (struct stmt *s = q->stmts->first, *next; s; s = next) {
+        next = s->next;
+        if (!calls_text(q, s, "topk")) continue;
         struct sizes_of_topk n = sizes_of(q, s);
-        double direct = fmin(told(&n), at_once(&n, n.rows, heaping(n.n, n.k))),
-               skips = at_once(
-                   &n, n.rows,
-                   skipping(q->m, n.n, n.k, type_of_keys(s->u.call.bufs[INPUT]->type), !x_is(s->u.call.args[B], 1)));
-        if (!asked && skips > 0.9 * direct) continue; /* it is more code */
-        if (rewrites) call_skipping(q, s);
-        saved.places++, saved.cycles += told(&n) - skips;
+        double cycles = way->cycles(q, s, &n);
+        if (isinf(cycles) || (!asked && !is_best(q, s, &n, way))) continue;
+        if (rewrites) way->rewrite(q, s);
+        saved.places++, saved.cycles += told(&n) - cycles;
     }
     return saved;
 }
 struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    struct algorithm_saving saved = {0};
-    for (struct stmt *s = q->stmts->first, *next; s; s = next) {
-        next = s->next;
-        if (!calls_text(q, s, "topk") || !has_keys(q, s)) continue;
-        int64_t least, most;
-        x_bounds(q->c, s->u.call.args[K], &least, &most);
-        if (most > 1) continue;
-        struct sizes_of_topk n = sizes_of(q, s);
-        int lanes = machine_lanes(q->m, type_of_keys(s->u.call.bufs[INPUT]->type));
-        double direct = told(&n), once = at_once(&n, n.rows, ONCE * (n.n / lanes + 1));
-        if (!asked && once > 0.9 * direct) continue;
-        if (rewrites) reduce_instead(q, s);
-        saved.places++, saved.cycles += direct - once;
-    }
-    return saved;
-}
-struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    struct algorithm_saving saved = {0};
-    for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        if (!calls_text(q, s, "topk")) continue;
-        struct sizes_of_topk n = sizes_of(q, s);
-        double direct = told(&n), heap = at_once(&n, n.rows, heaping(n.n, n.k));
-        if (!asked && heap > 0.9 * direct) continue; /* it is more code */
-        if (rewrites) s->u.call.callee = algorithm_text(q, s, "topk_heap");
-        saved.places++, saved.cycles += direct - heap;
-    }
-    return saved;
+    return go_beside(q, asked, rewrites, "best-alone");
 }
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    struct algorithm_saving saved = {0};
-    for (struct stmt *s = q->stmts->first; s; s = s->next) {
-        if (!calls_text(q, s, "topk")) continue;
-        struct sizes_of_topk n = sizes_of(q, s);
-        double one = inserting(n.n, n.k);
-        if (!algorithm_left_out(q->wishes, "heap")) one = fmin(one, heaping(n.n, n.k));
-        double direct = at_once(&n, n.rows, one), runs = sorting_runs(q->m, &n);
-        if (!asked && 2 * runs > direct) continue; /* it takes more memory, and more code */
-        struct proc *text = algorithm_text(q, s, "topk_runs");
-        expr args[ALL_SIZES];
-        if (!sizes_of_runs(q, s, text, args)) continue;
-        if (rewrites) call_runs(q, s, text, args);
-        saved.places++, saved.cycles += direct - runs;
-    }
-    return saved;
+    return go_beside(q, asked, rewrites, "sorted-runs");
+}
+struct algorithm_saving digits_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    return go_beside(q, asked, rewrites, "digits");
+}
+struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    return go_beside(q, asked, rewrites, "skipping");
+}
+struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    return go_beside(q, asked, rewrites, "heap");
 }

@@ -338,6 +338,31 @@ Test(algorithm, skipping_takes_the_same_elements) {
     take_the_same_elements("skipping", "topk_skip_wide_i64", F64, "x86-avx2", 1);
     take_the_same_elements("skipping", "topk_skip_wide_i64", U64, "x86-avx2", 3);
 }
+Test(algorithm, digits_take_the_same_elements) {
+    take_the_same_elements("digits", "topk_digits_i32", F32, "x86-avx2", 3);
+    take_the_same_elements("digits", "topk_digits_i32", U8, "x86-avx2", 1);
+    take_the_same_elements("digits", "topk_digits_i64", F64, "x86-avx512", 1);
+    take_the_same_elements("digits", "topk_digits_i64", U64, "x86-avx2", 3);
+}
+static void takes(const char *target, int64_t n, int64_t k, const char *row) {
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t};
+    cr_assert(lower_graph(graph_of(arena_printf(&c->arena, "const %%k: i64[1] = [%d]\n", (int)k),
+                                   arena_printf(&c->arena, "%%x: f32[1,%d]", (int)n), "%y: ?, %p: ? = TopK(%x, %k)"),
+                          &o));
+    const char *taken = strstr(t.s, ": saves ");
+    cr_expect(!taken == !row && (!row || strstr(t.s, arena_printf(&c->arena, "  algorithm %s: saves ", row))),
+              "%d of %d for %s: %s", (int)k, (int)n, target, t.s);
+    text_free(&t);
+}
+Test(algorithm, the_cheapest_way_to_the_best) {
+    takes("x86-avx2", 1000, 1, "best-alone");
+    takes("x86-avx2", 1000, 5, "skipping");
+    takes("x86-avx2", 1000, 1000, "digits");
+    takes("x86-avx2", 8400, 300, "digits");
+    takes("x86-avx2", 10, 10, NULL);
+    takes("cuda", 8000, 500, "sorted-runs");
+}
 Test(algorithm, a_reduction_takes_the_same_element) {
     static const int64_t lengths[] = {1, 2, 16, 91, 515};
     static const enum dtype types[] = {F32, I8, F64, U64, F16};

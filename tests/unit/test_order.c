@@ -72,6 +72,8 @@ static const struct use uses[] = {
     {"topk", "i32", {3, 7, 4, 5, 0}, "x:0..3"},
     {"topk_heap", "f32", {3, 7, 4, 3, 1}, ""},
     {"topk_heap", "i32", {2, 40, 3, 17, 0}, "x:0..9"},
+    {"topk_digits", "i32", {3, 20, 20, 4}, "key:-3..3"},
+    {"topk_digits", "i64", {2, 40, 5, 8}, "key:0..9"},
     {"topk_skip", "", {3, 200, 5}, "key:-3..3"},
     {"topk_skip", "", {2, 150, 40}, "key:0..9"},
     {"topk_skip_wide", "", {3, 200, 5}, "key:-3..3"},
