@@ -1,6 +1,6 @@
-/* Schedules of cells that are read across: neighbours in the operand's memory lie along an axis that is not the
- * result's last. Squares of cells are transposed in registers, where the machine can; else a few cells of the result's
- * last axis are written at a time. Of pointwise.c's; see docs/schedules.md. */
+/* Schedules for operands that are read across: cells next to each other in the operand's memory lie along an axis that
+ * is not the last one of the result. Where the machine can, squares of cells are transposed in registers; otherwise a
+ * few cells of the result's last axis are written at a time. Used by pointwise.c; see docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
@@ -8,14 +8,15 @@ struct across {
     struct plan *u;
     const struct stmt *looked_at;
     int last;             /* axis of the result */
-    int axis;             /* that neighbours in memory lie along; -1: none */
-    int dim;              /* of the operand that is this axis */
-    expr load;            /* that says so */
-    const struct stmt *s; /* whose load that is */
-    int64_t divisor;      /* or so many cells of the result's last axis are one step along it; 0: no such number */
+    int axis;             /* along which neighbours in the operand's memory lie; -1: none */
+    int dim;              /* the operand's dim that this axis indexes */
+    expr load;            /* the load in which this was found */
+    const struct stmt *s; /* the stage that has this load */
+    int64_t divisor;      /* or: this many cells of the result's last axis are one step along that dim; 0: no such
+                           * number */
 };
 static bool is_axis(const struct stmt *s, expr e, int k) { return e->op == X_VAR && e->u.var == s->u.stage.axes[k]; }
-/* Of last//n in a sum: n. */
+/* The n of a term last//n of the sum e; 0: there is none. */
 static int64_t divisor_in(struct ctx *c, expr e, const struct var *last) {
     int64_t konst, n;
     const expr *t;
@@ -30,7 +31,7 @@ static bool find_across(void *env, expr e) {
     int n = e->op == X_LOAD ? e->n - e->has_fill : 0;
     const struct param_layout *l = n ? layout_of(a->u->p, a->u->l, e->u.buf) : NULL;
     int d = l && l->block ? 1 : n - 1;
-    bool moves = false; /* along the result's last axis */
+    bool moves = false; /* the load moves along the result's last axis */
     const struct stmt *s = a->looked_at;
     for (int k = 0; k < n; k++) moves |= x_uses_var(a->u->c, e->arg[k], s->u.stage.axes[a->last]);
     for (int k = 0; k < a->last && moves && d < n; k++)
@@ -54,7 +55,7 @@ static void add_others(const struct across *a, int end, struct word_list *order)
 }
 
 /* ---- squares in registers */
-/* Axis k and the next one are neighbours in the operand as well, where its own layout leaves no room between them. */
+/* Axes k and k + 1 are adjacent in the operand, too, without a gap that its layout adds between them. */
 static bool runs_on(const struct across *a, int k) {
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     if (k <= a->axis || (l && (l->halo || l->panels.lanes))) return false;
@@ -64,7 +65,7 @@ static bool runs_on(const struct across *a, int k) {
                    a->load->u.buf->logical[d + 1] == a->s->u.stage.axes[k + 1]->extent;
     return false;
 }
-/* Bytes from a cell of b to the next one along v; 0: no such number, or its cells have a layout. */
+/* Bytes from one cell of b to the next along v; 0: not constant, or b has a layout. */
 static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, b);
     int64_t cells;
@@ -72,7 +73,7 @@ static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx,
     bool known = (!l || !l->spec) && x_linear_in(u->c, buf_offset(u->c, b, idx), v, &cells, &rest);
     return known ? sat_mul(cells, dtype_bytes(b->type)) : 0;
 }
-/* From a row of the result to the next one, of those that cells side by side are written to. */
+/* Bytes between the rows of the result that one square writes. */
 static int64_t rows_apart(const struct across *a) {
     const struct stmt *out = a->u->k->out;
     expr *idx = NEWN(&a->u->c->arena, expr, a->last + 1);
@@ -80,7 +81,7 @@ static int64_t rows_apart(const struct across *a) {
     return bytes_apart(a->u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
 }
 static int rows_of(const struct squares *q) { return q->planes ? q->planes : q->n; }
-/* Both axes, and a block of the operand, have room for it. */
+/* Are both axes, and a block of the operand's layout, long enough for the square? */
 static bool fits_squares(const struct across *a, const struct squares *q, int64_t along) {
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     int64_t across = const_extent(a->u->k->out->u.stage.axes[a->axis]);
@@ -90,7 +91,8 @@ static bool fits_squares(const struct across *a, const struct squares *q, int64_
     return across == q->planes &&
            bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]) == q->planes * cell;
 }
-/* The largest; of rows that the first level of cache holds, since what is left of their lines is written next. */
+/* The largest squares whose rows all stay in the first level of cache: the rest of their lines is written next. If no
+ * squares do, the largest. */
 static const struct squares *squares_for(const struct across *a, int64_t along) {
     const struct squares *largest = NULL;
     for (const struct squares *q = a->u->m->squares; q && q->n; q++) {
@@ -125,7 +127,8 @@ static const char *transpose_squares(struct plan *u) {
     step_reorder(&u->s, order);
     step_split(&u->s, across, rows_of(q), role.strips, role.strip, split_tail(rows, rows_of(q)));
     step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
-    /* the last squares may begin early; along strips, which threads share, none does */
+    /* the last square may overlap the one before; not along strips: threads share those, and no cell may be written
+     * twice */
     step_split(&u->s, cells, q->n, role.cells, role.few, early_tail(along, q->n));
     step_reorder(&u->s, LOOPS(role.cells, role.few, role.strip));
     step_tensorize(&u->s, q->instr);
@@ -133,9 +136,9 @@ static const char *transpose_squares(struct plan *u) {
 }
 
 /* ---- a few cells at a time */
-/* Rows of the result that lie far apart share few sets of the first level of cache, and no prefetching follows so many
- * of them: as many as a set holds are written at a time, if what is read of the operand for them stays in the second
- * level until the next ones. */
+/* Rows of the result that lie far apart share few sets of the first level of cache, and the hardware cannot prefetch
+ * that many streams. So only as many rows as a set has ways are written at a time, provided that the part of the
+ * operand read for them stays in the second level for the next ones. */
 static bool takes_strips(const struct across *a) {
     struct plan *u = a->u;
     const struct stmt *out = u->k->out;
@@ -145,27 +148,27 @@ static bool takes_strips(const struct across *a) {
     return u->m->l1.ways && rows > u->m->l1.ways && n > 0 && operand > 0 && operand < result &&
            sat_mul(n, operand) <= u->m->l2.bytes;
 }
-/* Along the result's last axis the operand's cells lie so many bytes apart; 0: side by side, or nobody knows. */
+/* Bytes between the operand's cells along the result's last axis; 0: they are adjacent, or it is unknown. */
 static int64_t lanes_apart(const struct across *a) {
     if (a->axis < 0) return 0;
     int64_t bytes = bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]);
     return bytes > dtype_bytes(a->load->u.buf->type) ? bytes : 0;
 }
-/* So little that vectors load them. */
+/* They are close enough together for vector loads. */
 static bool in_lanes(const struct across *a) {
     int64_t bytes = lanes_apart(a);
     return bytes && bytes <= a->u->m->apart * dtype_bytes(a->load->u.buf->type);
 }
 bool is_across(struct plan *u) {
     struct across a = across_of(u);
-    bool operand = a.load && a.load->u.buf->scope == SC_PARAM; /* of what is inlined, others say where cells lie */
+    bool operand = a.load && a.load->u.buf->scope == SC_PARAM; /* what is inlined has other strides */
     return operand && lanes_apart(&a) && !in_lanes(&a);
 }
 bool is_across_in_lanes(struct plan *u) {
     struct across a = across_of(u);
     return in_lanes(&a);
 }
-/* So that a line of the operand serves as long as it is there. */
+/* A few cells at a time, so that a cache line of the operand is used up while it is cached. */
 static const char *few_at_a_time(struct plan *u) {
     int tile = lanes_of(u);
     const struct stmt *out = u->k->out;

@@ -1,10 +1,11 @@
-/* Contractions: which rows, and how much of the sum, are done at a time, so that panels of weights stay in the first
- * level of cache and the rows that they meet in the second. See docs/schedules.md. */
+/* Blocking of contractions: how many rows, and how much of the sum, are done at a time, so that panels of weights stay
+ * in the first level of cache and the rows that use them in the second. See docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
 
-/* The next number of groups that differ in rows; 0: there is none. About 2 sqrt(extent) of them. */
+/* The next larger number of groups that makes them smaller; 0: there is none. There are about 2 sqrt(extent) such
+ * numbers. */
 static int64_t more_groups(const struct contraction_sizes *s, int64_t groups) {
     int64_t rows = rows_of_group(s, groups);
     return rows > 1 ? (s->extent + rows - 2) / (rows - 1) : 0;
@@ -13,7 +14,7 @@ static bool goes(enum chunks way, bool chunks, bool outside) {
     if (way == CHUNKS_ANY) return true;
     return chunks ? way == (outside ? CHUNKS_OUTSIDE : CHUNKS_INSIDE) : way == CHUNKS_NONE;
 }
-/* false: the sum has no such chunks. */
+/* false: the sum cannot be cut into chunks in this way. */
 static bool best_blocking(const struct machine *m, const struct contraction_sizes *s, enum chunks way, bool in_groups,
                           struct blocking *best) {
     double least = 0;
@@ -28,11 +29,11 @@ static bool best_blocking(const struct machine *m, const struct contraction_size
             }
     return least > 0;
 }
-/* Bytes of x that one turn of the other axes reads; -1: symbolic. */
+/* Bytes of the broadcast operand that one turn of the other axes reads; -1: symbolic. */
 static double bytes_read(struct plan *u, const struct tiling *g) {
     double n = (double)dtype_bytes(g->scalar->u.buf->type);
     for (int k = 0; k < g->scalar->n - g->scalar->has_fill; k++) {
-        bool other = true; /* the index moves with other axes alone */
+        bool other = true; /* the index depends on other axes only */
         int64_t dim = x_reference(u->c, g->scalar->u.buf->dims[k]);
         for (int r = 0; r < nsums_of(g); r++) other &= !x_uses_var(u->c, g->scalar->arg[k], g->q->sum->u.stage.red[r]);
         if (g->row >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row));
@@ -44,9 +45,9 @@ static double bytes_read(struct plan *u, const struct tiling *g) {
     }
     return n;
 }
-/* A long sum is done in chunks; partial sums wait in the result, if they are of its type and the lanes lie side by side
- * there, unless that takes the storage of another operand that the epilogue reads (a residual): there the memory is
- * worth more. */
+/* A long sum is done in chunks. Partial sums wait in the result, if it has their type and the lanes lie side by side
+ * there. Not if the result could take over the storage of another operand that the epilogue reads (a residual): saving
+ * that memory is worth more. */
 static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
     if (g->scattered || g->q->out->u.stage.buf->type != g->q->sum->u.stage.buf->type) return false;
     for (int k = 0; k < u->p->params.n; k++) {
@@ -60,17 +61,19 @@ static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
     }
     return true;
 }
-/* So many cells of the broadcast operand lie from one that is read to the next along v; false: now so, now so. */
+/* Distance in cells between elements of the broadcast operand that are neighbours along v; false: it is not
+ * constant. */
 static bool cells_apart(struct plan *u, const struct tiling *g, const struct var *v, int64_t *apart) {
     expr rest;
     return x_linear_in(u->c, buf_offset(u->c, g->scalar->u.buf, g->scalar->arg), v, apart, &rest);
 }
-/* Blocked channels lie a picture apart, block by block. */
+/* Are cells along the reduced axis contiguous from block to block? Blocked channels are not: each block lies a whole
+ * picture after the one before. */
 static bool blocks_follow_each_other(struct plan *u, const struct tiling *g) {
     int64_t apart;
     return g->kred >= 0 && cells_apart(u, g, g->q->sum->u.stage.red[g->kred], &apart) && apart == 1;
 }
-/* false: one of them is open, or nothing is chosen by them. steps: of the sum. */
+/* steps: of the sum. false: a size is symbolic, or nothing depends on the sizes here. */
 static bool find_sizes(struct plan *u, const struct tiling *g, double steps, struct contraction_sizes *s) {
     for (int i = 0; i < nsums_of(g); i++)
         if (const_extent(g->q->sum->u.stage.red[i]) < 1) return false;
@@ -98,8 +101,8 @@ static double steps_of_sum(struct plan *u, const struct tiling *g) {
     for (int i = 0; i < nsums_of(g); i++) steps *= typical(u, g->q->sum->u.stage.red[i]);
     return steps;
 }
-/* A single row of bytes is read once: it is multiplied faster than the hardware reads ahead, so each panel touches the
- * lines of the next one (a token of GPT-2: 15.2 to 10.9 ms). */
+/* A single row reads its weights only once. Multiplying bytes is faster than the hardware prefetches, so each panel
+ * prefetches the next one's lines (a token of GPT-2: 15.2 to 10.9 ms). */
 static bool reads_bytes_once(const struct tiling *g) {
     return g->packed && g->kred >= 0 && g->row < 0 && g->group < 0 && g->vector > 1 && g->N > g->nv &&
            dtype_bits(g->vec->u.buf->type) == 8 && dtype_is_float(g->q->sum->u.stage.buf->type);
@@ -113,7 +116,8 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
         return way <= CHUNKS_NONE;
     }
     bool chunks = g->rows != 1 && !g->rest && !looks_up(u, g) && partial_sums_fit(u, g);
-    bool in_groups = g->group < 0 || const_extent(axis_var(g, g->group)) > 0; /* an open rest of them is more code */
+    bool in_groups = g->group < 0 || const_extent(axis_var(g, g->group)) > 0; /* groups of an open number leave a
+                                                                               * remainder, which would be more code */
     if (way == CHUNKS_ANY && !chunks) way = CHUNKS_NONE;
     if ((way != CHUNKS_NONE && !chunks) || !best_blocking(u->m, &s, way, in_groups, &b)) return false;
     if (b.groups > 1) g->together = rows_of_group(&s, b.groups);
@@ -124,8 +128,8 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     g->often = 2 * lines >= tiles * (double)b.chunk;
     return true;
 }
-/* Panel by panel a tile writes to rows that are so many bytes apart, or more, where a set of the caches soon has more
- * lines to hold than ways. */
+/* Going panel by panel, a tile writes to rows that lie FAR_APART bytes or more from each other: a cache set soon has to
+ * hold more of their lines than it has ways. */
 bool goes_by_rows(struct plan *u, const struct tiling *g) {
     enum { FAR_APART = 2048 };
     int64_t row = g->N * dtype_bytes(g->q->out->u.stage.buf->type);
@@ -136,10 +140,11 @@ bool goes_by_rows(struct plan *u, const struct tiling *g) {
            !g->per && !g->chunk && !g->lone && !micro_has_tiles(g->micro) && row >= FAR_APART && g->N > g->nv &&
            g->counted > g->mr && bytes <= (double)u->m->l1.bytes;
 }
-/* Vectors of a panel's reach, groups of channels or all lanes; how many such reaches there are. */
+/* Number of vectors that panels are cut from: those of one group of channels, or of all lanes. *times: how many such
+ * groups there are. */
 static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times) {
     *times = 1;
-    if (g->N < 1) { /* open lanes are many, as open rows */
+    if (g->N < 1) { /* an open extent is taken to be large, as for rows */
         *times = typical(u, axis_var(g, g->lane)) / g->lanes / OPEN_EXTENT;
         return OPEN_EXTENT;
     }
@@ -153,9 +158,9 @@ int rows_that_collide(struct plan *u, const struct tiling *g) {
     if (g->row < 0 || !cells_apart(u, g, axis_var(g, g->row), &apart)) return 0;
     return machine_colliding(u->m, g->mr, sat_mul(apart, dtype_bytes(g->scalar->u.buf->type)));
 }
-/* Cycles until operands are what is multiplied, of what lies in memory: conversions, or all operations that a vector is
- * computed by. Instructions take them as they lie; integers are summed as they are. A number that all lanes get is
- * converted alone. */
+/* Cycles to make the multiplied operands from what memory holds: a conversion, or all operations that compute a vector.
+ * Instructions take bytes as they are, and integer sums do not convert. A number that is broadcast to all lanes is
+ * converted once, not for each lane. */
 static double cycles_to_convert(struct plan *u, const struct tiling *g, expr read) {
     enum dtype t = read->u.buf->type;
     bool as_it_is = g->micro->instr || (!dtype_is_float(g->op.type) && t == I8);
@@ -165,11 +170,12 @@ static double cycles_to_convert(struct plan *u, const struct tiling *g, expr rea
 static struct made cycles_to_make(struct plan *u, const struct tiling *g) {
     struct made made = {cycles_to_convert(u, g, g->vec), cycles_to_convert(u, g, g->scalar) / 2};
     if (g->computed)
-        made.vector = operations_of(u->k->b.value) / (g->op.starts + 1); /* some units do no multiply-adds */
+        made.vector = operations_of(u->k->b.value) / (g->op.starts + 1); /* some units do not multiply-add, so these can
+                                                                          * overlap with them */
     return made;
 }
-/* Cells that are put into the lanes of several groups, for each row and vector of a step of the sum: rows of a tile
- * share those of the window that is written out. */
+/* Cells spread into the lanes of several groups, per row and vector of one step of the sum. Where the window is
+ * unrolled, the rows of a tile share them. */
 static double mixed_cells(struct plan *u, const struct tiling *g) {
     int64_t by, n = g->beside ? const_extent(g->q->sum->u.stage.red[g->order[g->norder - 1]]) : 1;
     if (!g->mixed) return 0;
@@ -179,8 +185,8 @@ static double mixed_cells(struct plan *u, const struct tiling *g) {
     double cells = (double)(stride * (g->mr - 1) + n) / (double)(n * g->mr);
     return cells < 1 ? cells : 1;
 }
-/* Of the multiply-adds, waiting for each other and for lost lines included, for one step of the sum and all rows and
- * lanes. */
+/* Cycles of the multiply-adds in one step of the sum over all rows and lanes, including latency and cache lines lost to
+ * collisions. */
 static double step_cycles(struct plan *u, const struct tiling *g) {
     double times, rows = g->row < 0 ? 1 : typical(u, axis_var(g, g->row));
     int64_t vectors = vectors_of(u, g, &times);
@@ -190,7 +196,8 @@ static double step_cycles(struct plan *u, const struct tiling *g) {
                 (double)g->counted +
             mixed_cells(u, g) * (double)vectors / machine_op(u->m, X_LOAD, F32)->starts + lost);
 }
-/* Of the tiles' steps, with what the memory takes beside the multiply-adds, for every turn of the other axes. */
+/* Predicts g->step, and g->cycles: the steps of all tiles, plus the memory traffic, times the turns of the other
+ * axes. */
 void contraction_cycles(struct plan *u, struct tiling *g) {
     struct contraction_sizes s;
     double steps = steps_of_sum(u, g), turns = 1;
@@ -205,7 +212,7 @@ void contraction_cycles(struct plan *u, struct tiling *g) {
         if (g->together) b.groups = (s.extent + g->together - 1) / g->together;
         cycles += cost_of_blocking(u->m, &s, b) - s.products;
         if (g->scattered)
-            cycles += s.y / (double)dtype_bytes(g->q->sum->u.stage.buf->type) / g->piece; /* each is stored by itself */
+            cycles += s.y / (double)dtype_bytes(g->q->sum->u.stage.buf->type) / g->piece; /* lanes stored one by one */
     }
     const struct stmt *sum = g->q->sum;
     g->cycles =

@@ -1,17 +1,17 @@
-/* Contractions, convolutions and matrix products with the sum in a tile of registers: which are taken, along which axes
- * their lanes and rows run, and in which order they sum. Tiles of them are points: tilings.c. See cpu.h. */
+/* Contractions (convolutions and matrix products) whose sums stay in a tile of registers: which kernels qualify, along
+ * which axes lanes and rows run, and in which order the sum goes. Tile sizes are points: tilings.c. See cpu.h. */
 #include "lower/schedule/tiling.h"
 #include <string.h>
 
 /* ---- what is taken */
-/* Every stage after the sum is a map of as many axes. */
+/* All stages after the sum are maps over as many axes. */
 static bool maps_follow(const struct problem *k) {
     for (int i = 1; i < k->stages.n; i++)
         if (k->stages.v[i]->u.stage.op != RED_NONE || k->stages.v[i]->u.stage.naxes != k->sum->u.stage.naxes)
             return false;
     return true;
 }
-/* As it lies in memory, or, of bytes, as the float that it is. */
+/* The operand is multiplied as it lies in memory, or is bytes converted to float. */
 static bool is_plain(const struct operand *o) {
     expr v = o->value;
     return v == o->read || (v->op == X_CAST && v->type == F32 && v->arg[0] == o->read && o->read->u.buf->type == I8);
@@ -22,7 +22,7 @@ static bool reads_constants(void *env, expr e) {
     *ok &= e->op != X_CALL && e->op != X_TOIDX && e->op != X_GUARD;
     return *ok;
 }
-/* Computed of constants alone: weights of few bits, with what all of their block are multiplied by. */
+/* The operand is computed from constants alone: weights of few bits, times the scale of their block. */
 static bool is_computed(const struct problem *k) {
     bool constants = k->b.value->type == F32 && is_constant(k->b.read->u.buf);
     if (is_plain(&k->b)) return false;
@@ -45,8 +45,8 @@ const char *no_contraction(const struct problem *k) {
 }
 
 /* ---- which axis the lanes run along */
-/* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1; but for
- * indices of a single cell. */
+/* Neighbours of the load in memory are neighbours along v: v occurs in the last index alone, with coefficient 1.
+ * Trailing dims of a single cell do not count. */
 static bool lies_along(struct plan *u, expr load, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, load->u.buf);
     int n = load->n - load->has_fill;
@@ -59,7 +59,7 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
         if (x_uses_var(u->c, load->arg[i], v)) return false;
     return x_linear_in(u->c, load->arg[n - 1], v, &k, &rest) && k == 1;
 }
-/* The types are the micro-kernel's, and a group of steps of the sum can lie side by side. */
+/* The micro-kernel takes operands of these types and values, and the vector operand can be packed for it. */
 static bool micro_takes(const struct micro *micro, expr scalar, expr vec, bool packed) {
     int64_t lo, hi;
     if (!micro->instr) return true;
@@ -85,22 +85,22 @@ static bool is_beside(void *env, expr e) {
     q->ok &= e->op != X_LOAD || !operand_uses(q->c, e, q->lane) || dim_of(e, q->lane) >= 0;
     return q->ok;
 }
-/* All constants that the operand is computed of can be packed along v, or hold for all lanes. */
+/* Each constant that the operand is computed from can be packed along v, or is the same for all lanes. */
 static bool packs_computed(struct plan *u, const struct tiling *g, expr vec, const struct var *v) {
     struct beside_read q = {u->c, v, vec == g->q->b.read && !g->micro->instr};
     x_visit(g->q->b.value, is_beside, &q);
     return q.ok;
 }
-/* per: cells of a group. Instructions take whole vectors, and their shorter ones are for groups that longer ones do not
- * fit. */
+/* per: cells of a group, 0: no groups. Instructions need whole vectors; their shorter forms are only for groups that do
+ * not fill the longest one. */
 static bool fits_group(struct plan *u, const struct tiling *g, int64_t per, int lanes, bool packed) {
     int longest = machine_lanes(u->m, g->q->sum->u.stage.buf->type);
     if (per && (!packed || (g->vector > 1 ? lanes : per) < 2)) return false;
     if (g->micro->instr && lanes < g->vector) return false;
     if (g->vector > 1 && g->vector < longest && per % longest == 0) return false;
-    return per % lanes == 0 || g->micro->side == g->micro->k0; /* else it is packed in whole vectors */
+    return per % lanes == 0 || g->micro->side == g->micro->k0; /* otherwise the group is packed in whole vectors */
 }
-/* Packed in the run, just as the micro-kernel takes it along v. */
+/* The operand is packed at run time by another kernel, exactly as this micro-kernel takes it along v. */
 static bool lies_packed(const struct plan *u, const struct tiling *g, expr vec, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, vec->u.buf);
     const struct panels *p = l ? &l->panels : NULL;
@@ -127,7 +127,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
     }
     return false;
 }
-/* Without vectors the last axis or the channels, whatever the step from cell to cell; a packed operand comes first. */
+/* Without vectors: the last axis or the channels, whatever the stride. Packed operands are preferred. */
 static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
     int last = naxes_of(g) - 1;
     for (int packed = 1; packed >= 0; packed--)
@@ -137,16 +137,17 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
         }
     return last >= 0 && try_lane(u, g, last, false);
 }
-/* Blocks of the result are vectors. But those that do not lie in one group of channels take fewer lanes, or panels of
- * whole groups, which are stored in the pieces that groups and blocks leave of each other. */
+/* Blocks of the result become vectors. If a block spans several groups of channels, either vectors get fewer lanes, or
+ * (g->across) panels hold whole groups and are stored in the pieces that group and block boundaries leave. */
 static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct param_layout *ly) {
     if (ly->block % g->vector || naxes_of(g) < 2 || !try_lane(u, g, 1, g->across)) return false;
     if (g->across) return g->lanes == g->vector && g->per % g->vector;
     g->blocked = true;
-    g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
+    g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* with groups the panels are
+                                                                                      * always full */
     return g->packed || !g->padded;
 }
-/* So many vectors of lanes along v, of whole groups of channels, read one block of the channels of `other` together; 0:
+/* How many vectors along v, holding whole groups of channels, together read one block of the channels of `other`; 0:
  * they do not. */
 static int64_t vectors_that_mix(struct plan *u, const struct tiling *g, expr other, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, other->u.buf);
@@ -158,8 +159,8 @@ static int64_t vectors_that_mix(struct plan *u, const struct tiling *g, expr oth
     if (lo != 0 || !x_in_runs(u->c, at, lane, &run, &step) || hi >= step || run % step) return 0;
     return !g->micro->per || (run == g->micro->per && step == run) ? run / step : 0;
 }
-/* Blocks of the result are vectors, each of several groups of channels: their lanes read other cells, which lie side by
- * side. */
+/* Blocks of the result are vectors that each span several groups of channels: their lanes read different cells of the
+ * other operand, which lie side by side. */
 static bool choose_mixed_lane(struct plan *u, struct tiling *g, const struct param_layout *ly) {
     const struct problem *q = g->q;
     const struct var *v = naxes_of(g) > 1 ? axis_var(g, 1) : NULL;
@@ -176,7 +177,8 @@ static bool choose_mixed_lane(struct plan *u, struct tiling *g, const struct par
     }
     return g->mixed = 0, false;
 }
-/* Along the channels, or the last other axis that has lanes: the cells of a vector are stored one by one. */
+/* Lanes along the channels, or else the last other axis that allows lanes; the cells of a vector are then stored one by
+ * one. */
 static bool choose_scattered_lane(struct plan *u, struct tiling *g) {
     int last = naxes_of(g) - 1;
     if (last >= 1 && try_lane(u, g, 1, true)) return true;
@@ -184,8 +186,8 @@ static bool choose_scattered_lane(struct plan *u, struct tiling *g) {
         if (k != 1 && const_extent(axis_var(g, k)) != 1 && try_lane(u, g, k, true)) return true;
     return false;
 }
-/* The lanes, in one of the ways; false: there is no such way. A plain result has them along its last axis, or else
- * scattered along another. */
+/* Chooses the axis of the lanes as `way` says; false: impossible. A plain result has its lanes along its last axis, or
+ * scattered along another one. */
 static bool choose_lane(struct plan *u, struct tiling *g, enum lane_way way) {
     bool other = way == LANES_OTHER;
     if (g->micro->per && way != LANES_MIXED) return false;
@@ -201,20 +203,23 @@ static bool choose_lane(struct plan *u, struct tiling *g, enum lane_way way) {
     if (g->vector == 1) return !other && choose_scalar_lane(u, g);
     bool along_last = last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1;
     if (along_last && !other) return true;
-    if (other && (!along_last || last == 1)) return false; /* the first way is along the channels */
+    if (other && (!along_last || last == 1))
+        return false; /* if the last axis is the channels, that is what the first
+                       * way has chosen */
     return choose_scattered_lane(u, g);
 }
-/* The broadcast operand alone has the axis. */
+/* Only the broadcast operand depends on the axis. */
 static bool has_rows(struct plan *u, const struct tiling *g, int axis) {
     const struct var *v = axis_var(g, axis);
     return axis != g->lane && !x_is(v->extent, 1) && operand_uses(u->c, g->scalar, v) && !operand_uses(u->c, g->vec, v);
 }
-/* It was said to be one, as the batch behind the words of a text mostly is. Rows of a blocked result are an image's. */
+/* The axis' reference extent is 1: mostly the batch of a text, which comes before its words. Not for blocked results:
+ * their rows are those of an image. */
 static bool one_row(struct plan *u, const struct tiling *g, int axis) {
     return !g->blocked && x_reference(u->c, axis_var(g, axis)->extent) == 1;
 }
-/* Rows: the last axis that only the broadcast operand has, of those with more than one; before it, the axis whose rows
- * may share a panel. */
+/* Rows: the last axis that only the broadcast operand depends on, preferably one with more than one cell. Group: the
+ * next such axis outside of it, whose rows may share a panel. */
 static void choose_rows(struct plan *u, struct tiling *g) {
     g->row = g->group = -1;
     for (int one = 0; one < 2; one++)
@@ -231,8 +236,8 @@ static void choose_rows(struct plan *u, struct tiling *g) {
 }
 
 /* ---- the sum */
-/* The reduced axis with the largest extent that indexes both operands directly: input channels, or K. Of a computed
- * operand the last one: what holds for a block of its cells is the same there. */
+/* The reduced axis with the largest extent that indexes the packed operand directly: input channels, or K. For a
+ * computed operand the last such axis, along which the scale of a block is constant. */
 static int main_red(const struct tiling *g) {
     int best = -1;
     int64_t largest = 0;
@@ -244,7 +249,7 @@ static int main_red(const struct tiling *g) {
     }
     return best;
 }
-/* Of an operand in blocks of channels: the reduced axis over these, whatever window is longer. */
+/* For an operand in blocks of channels: the reduced axis over the channels, even if a window is longer. */
 static int channel_red(struct plan *u, const struct tiling *g) {
     int best = -1;
     for (int k = 0; k < nsums_of(g); k++) {
@@ -253,14 +258,15 @@ static int channel_red(struct plan *u, const struct tiling *g) {
     }
     return best;
 }
-/* The channels of a blocked operand are summed block by block; a group begins with a block, or with a part of one. */
+/* The number of channels to sum at a time so that each group of channels starts at a multiple of it: the block, or a
+ * fraction; 0: there is none. */
 static int part_of_block(struct plan *u, const struct tiling *g, int block) {
     const struct var *v = g->q->sum->u.stage.red[g->kred];
     if (g->scalar->n < 2) return 0;
     while (block > 1 && !sums_whole_blocks(u->c, g->scalar->arg[1], v, block)) block /= 2;
     return block > 1 ? block : 0;
 }
-/* Nothing is summed over channels: a group has one, and makes several (depthwise with a multiplier). */
+/* There is no sum over channels: each group has one input channel and makes several (depthwise with a multiplier). */
 static bool one_channel(struct plan *u, const struct tiling *g) {
     bool summed = false;
     for (int k = 0; k < nsums_of(g); k++) {
@@ -269,8 +275,8 @@ static bool one_channel(struct plan *u, const struct tiling *g) {
     }
     return (g->per > 1 || g->mixed) && !summed;
 }
-/* Of a plain operand, k0 steps of the sum at a time: they lie side by side, along the channels or a window. What is
- * left of floats is summed one by one. */
+/* For a plain operand and an instruction that sums k0 steps: finds a reduced axis, channels or window, along which
+ * these lie side by side. Remaining steps of float sums are done one by one. */
 static bool choose_groups(struct plan *u, struct tiling *g) {
     int k0 = g->micro->k0, only = g->computed ? g->kred : -1;
     bool tiles = micro_has_tiles(g->micro), whole = tiles || !dtype_is_float(g->micro->sum);
@@ -290,7 +296,9 @@ static bool choose_groups(struct plan *u, struct tiling *g) {
     g->rest = open || most % k0;
     int64_t groups = most / k0;
     g->kblock = groups % 4 == 0 || (g->rest && groups > 4) ? 4 * k0 : groups % 2 == 0 ? 2 * k0 : k0;
-    if (tiles || open) g->kblock = k0; /* all steps are one instruction's; a rest of several would be more code */
+    if (tiles || open)
+        g->kblock = k0; /* each k0 is one instruction; and with an open extent, larger blocks would leave
+                         * a remainder of several k0, which is more code */
     return true;
 }
 bool looks_up(struct plan *u, const struct tiling *g) {
@@ -301,7 +309,8 @@ bool looks_up(struct plan *u, const struct tiling *g) {
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     g->kred = -1, g->kblock = 0;
-    if (g->vector == 1 && g->micro->k0 == 1) return true; /* nothing is done once in so many steps */
+    if (g->vector == 1 && g->micro->k0 == 1)
+        return true; /* nothing is done per block of steps, so no blocks are needed */
     if (lv && lv->block) return false;
     g->kred = main_red(g);
     if (ls && ls->block && !looks_up(u, g)) {
@@ -315,21 +324,21 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     }
     if (g->micro->k0 > 1) return choose_groups(u, g);
     int64_t n = g->kred >= 0 ? const_extent(g->q->sum->u.stage.red[g->kred]) : -1;
-    for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
+    for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* one prefetch every b steps */
         if (g->kred >= 0 && n > b && n % b == 0) g->kblock = b;
     if (!g->kblock) g->kred = -1;
     return true;
 }
-/* The row and the reduced axis v move along one index of the broadcast operand: a window. */
+/* Both the row and the reduced axis v move the same index of the broadcast operand: a window. */
 bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v) {
     for (int k = 0; g->row >= 0 && k < g->scalar->n - g->scalar->has_fill; k++)
         if (x_uses_var(u->c, g->scalar->arg[k], v) && x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row)))
             return true;
     return false;
 }
-/* As the definition has them. But if no channels are innermost, what is must not slide along the rows: an iteration
- * would load what the ones before it loaded, and gcc carries that from one to the next in memory: 43 instead of
- * 92 GFLOP/s in the first layer of ResNet. Mixed lanes have the window written out. */
+/* The definition's order. But if no channels are innermost, the innermost reduced axis must not slide along the rows:
+ * an iteration would load again what the one before loaded, and gcc carries those values between iterations through
+ * memory: 43 instead of 92 GFLOP/s in the first layer of ResNet. Mixed lanes have the window unrolled. */
 static void choose_order(struct plan *u, struct tiling *g) {
     int inner = -1;
     int64_t most = 1;
@@ -345,7 +354,7 @@ static void choose_order(struct plan *u, struct tiling *g) {
 }
 const char *choose_axes(struct plan *u, struct tiling *g, enum lane_way way) {
     if (u->k->differences && g->micro->instr) return "its instruction multiplies";
-    g->computed = !is_plain(&u->k->b); /* no_contraction has refused all other changes */
+    g->computed = !is_plain(&u->k->b); /* no_contraction has refused every other computed operand */
     g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
     if (!choose_lane(u, g, way))
         return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";

@@ -1,5 +1,5 @@
-/* Contractions: the steps of a tiling that contraction.c chose. The result's loops come first, then the sum's, then
- * what loops are. What they do, and why in this order: docs/schedules.md. */
+/* Contractions: turns a tiling that contraction.c chose into steps: first the result's loops, then the sum's, last the
+ * loop kinds. Why in this order: docs/schedules.md. */
 #include "lower/schedule/tiling.h"
 
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }
@@ -10,14 +10,15 @@ static enum step_tail tail_of_sum(const struct tiling *g) {
 }
 
 /* ---- layouts */
-/* Cells that the packed operand is read beyond its last along d; they hold the fill, so that no load needs a test. */
+/* How many cells past the end the packed operand is read along d. The packed copy holds the fill there, so that no load
+ * needs a test. */
 static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
     int64_t lo, hi, n;
     if (!g->vec->has_fill || !x_is_int(g->vec->u.buf->dims[d], &n)) return 0;
     x_bounds(u->c, g->vec->arg[d], &lo, &hi);
     return hi >= n && hi < 2 * n ? hi + 1 - n : 0;
 }
-/* Dim d of the packed operand moves with an axis that both factors have: it has a panel of its own for each. */
+/* Dim d of the packed operand moves with an axis that both factors have; each of its cells gets panels of its own. */
 static bool is_batch(const struct tiling *g, int d) {
     for (int k = 0; k < naxes_of(g); k++)
         if (g->q->axis[k] == ROLE_BATCH && dim_of(g->vec, axis_var(g, k)) == d) return true;
@@ -41,7 +42,9 @@ static void pack(struct plan *u, const struct tiling *g) {
     struct layout_dims dims = {0};
     for (int d = 0; d < b->n - b->has_fill; d++)
         if (is_batch(g, d)) add_dim(&u->s, &dims, dim_whole(d));
-    if (g->outside) add_dim(&u->s, &dims, dim_div(kd, g->chunk * g->kblock)); /* all panels of a chunk, then the next */
+    if (g->outside)
+        add_dim(&u->s, &dims, dim_div(kd, g->chunk * g->kblock)); /* all panels of a chunk before the next
+                                                                   * chunk */
     add_dim(&u->s, &dims, dim_div(nd, g->nv));
     if (g->outside) add_dim(&u->s, &dims, dim_digit(kd, g->kblock, g->chunk));
     else if (blocked) add_dim(&u->s, &dims, dim_div(kd, g->kblock));
@@ -60,7 +63,7 @@ static void pack(struct plan *u, const struct tiling *g) {
     pack_group(u, g, &dims, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
-/* What else a computed operand reads of the lanes' own lies side by side as well. */
+/* Whatever else a computed operand reads along the lanes is packed along them, too. */
 struct beside {
     struct plan *u;
     const struct tiling *g;
@@ -80,7 +83,7 @@ static void pack_beside(struct plan *u, const struct tiling *g) {
     struct beside q = {.u = u, .g = g};
     if (g->computed && g->lanes > 1) x_visit(u->k->b.value, pack_one_beside, &q);
 }
-/* The constants that the sum begins with have cells for all lanes, too. */
+/* Constants that initialise the sum are padded to whole vectors, too. */
 static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
     expr first = g->q->sum->u.stage.init;
     if (!fills_lanes(g) || g->N % g->lanes == 0 || g->blocked || !first) return;
@@ -92,7 +95,7 @@ static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
 }
 
 /* ---- the result */
-/* The result's loops in a copy of them, for few rows or lanes. */
+/* The names that the result's loops have in the copy for few rows or lanes. */
 struct copied {
     const char *lane, *panels, *row, *group;
 };
@@ -107,13 +110,13 @@ static void lone_row(struct plan *u, const struct tiling *g) {
     step_reorder(&u->s, LOOPS(l.panels, l.group, l.row, role.panel_cell));
     step_split(&u->s, l.row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
 }
-/* The results of a tile, with the lanes side by side, and the loops that store them: rows innermost, which are
- * neighbours in memory. */
+/* Staged results: the tile's results lie with lanes innermost; the loops that store them have the rows innermost,
+ * because those are contiguous in the result. */
 static const char *tile_loop(struct plan *u, const struct tiling *g, int axis) {
-    if (g->piece > 1) return internf(u->c->names, "%s.d%d", role.tile, axis); /* a copy of the sum */
+    if (g->piece > 1) return internf(u->c->names, "%s.d%d", role.tile, axis); /* the tile is a copy of the sum */
     return loop_in(u, role.tile, g->q->out->u.stage.axes[axis]->name);
 }
-static void add_tile_rows(struct plan *u, const struct tiling *g, struct word_list *to) { /* but the lanes */
+static void add_tile_rows(struct plan *u, const struct tiling *g, struct word_list *to) { /* all axes but the lanes */
     for (int k = 0; k < naxes_of(g); k++)
         if (k != g->lane) add_loop(&u->s, to, tile_loop(u, g, k));
 }
@@ -137,15 +140,17 @@ static void split_lanes(struct plan *u, const struct tiling *g, const char *lane
     if (g->early) step_split_early(&u->s, lane, g->nv, role.panels, role.panel_cell, g->lanes);
     else step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
 }
-/* Fewer cells of an open number than a vector has: none of them begins early. */
+/* The copy for an open number of cells smaller than a vector: there is no earlier cell at which a full vector could
+ * begin. */
 static void narrow_lanes(struct plan *u, const struct tiling *g) {
     struct copied l = loops_in_copy(u, g, role.narrow);
     step_split(&u->s, l.lane, g->lanes / 2, l.panels, role.panel_cell, TAIL_CUT2);
     step_reorder(&u->s, LOOPS(l.panels, l.group, l.row, role.panel_cell));
     split_rows(u, g, l.row);
 }
-/* The loop that tiles are computed in. What is moved between others goes there before it is split, which may leave a
- * rest: groups of rows, panels, rows of the group, tiles; or tiles of rows, and their panels. */
+/* Splits the result's loops and returns the one that tiles are computed in. A loop is reordered before it is split,
+ * because a split may leave a remainder nest. Order: groups of rows, panels, rows of the group, tiles; or by_rows:
+ * tiles of rows, panels. */
 static const char *tile_loops(struct plan *u, const struct tiling *g, const char *group, const char *lane,
                               const char *row) {
     if (g->by_rows) {
@@ -167,7 +172,7 @@ static const char *tile_loops(struct plan *u, const struct tiling *g, const char
     split_rows(u, g, row);
     return row ? role.row_tiles : inner ? inner : role.panels;
 }
-/* The result's loops, other axes outside. */
+/* The result's loops, the other axes outermost. */
 static void result_loops(struct plan *u, const struct tiling *g) {
     const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
                *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL;
@@ -192,20 +197,21 @@ static void result_loops(struct plan *u, const struct tiling *g) {
 }
 
 /* ---- the sum */
-static void add_rows(struct plan *u, const struct tiling *g, struct word_list *to) { /* its axes that are not lanes */
+static void add_rows(struct plan *u, const struct tiling *g, struct word_list *to) { /* all axes of the sum but the
+                                                                                      * lanes */
     for (int k = 0; k < naxes_of(g); k++)
         if (k != g->lane) add_loop(&u->s, to, a_loop(u, g, k));
 }
-/* Bytes of the panel in one iteration, at most: what the second level keeps comes from there as fast as hardware reads
- * ahead of each load (LSTM of 96 cells, AVX-512: a step in 1.5 us instead of 2.2). What comes from beyond is read ahead
- * by other means. 0: any number. */
+/* How many bytes of a panel one iteration may read at most, 0: any number. Panels in the second level of cache arrive
+ * as fast as the hardware prefetches, and it looks only so far ahead of each load (LSTM of 96 cells, AVX-512: a step in
+ * 1.5 us instead of 2.2). Panels from further away have prefetch instructions. */
 static int bytes_ahead(struct plan *u, const struct tiling *g) {
     return bytes_of_panels(u, g) < (double)u->m->l2.bytes ? u->m->follows : 0;
 }
-/* Steps of the sum in one iteration. The few multiply-adds of a small tile hide the loop's own instructions only where
- * nobody shares the core: with a busy neighbour on its other thread such loops took 10 - 25 % longer. What compilers
- * load ahead in longer iterations needs registers that the tile has taken; so do products that are added by another
- * instruction. */
+/* Steps of the sum per iteration. The few multiply-adds of a small tile hide the loop overhead only while no other
+ * thread shares the core: with a busy hyper-thread sibling such loops took 10 - 25 % longer. Not unrolled where
+ * compilers would hoist loads in longer iterations, which needs registers that the tile has taken; nor where products
+ * are added by a separate instruction, which needs registers as well. */
 static int straight_steps(struct plan *u, const struct tiling *g) {
     const struct machine *m = u->m;
     int steps = 1, ahead = bytes_ahead(u, g), bytes = g->nr * bytes_of_vector(g);
@@ -218,16 +224,16 @@ static int straight_steps(struct plan *u, const struct tiling *g) {
         steps *= 2;
     return steps;
 }
-/* What the axis of the window is called that is written out inside of a step; NULL: there is none. */
+/* The loop of the window's axis that is unrolled inside of a step; NULL: there is none. */
 static const char *beside_loop(struct plan *u, const struct tiling *g) {
     return g->beside ? red_loop(u->c, g->q->sum, g->order[g->norder - 1]) : NULL;
 }
-/* kred in blocks, their cells in groups for the instruction, and these in iterations of so many steps; then all of them
- * outside of the tile's rows and lanes. */
+/* Splits kred into blocks, their cells into groups of k0 for the instruction, and the groups into iterations of
+ * `steps`; then moves all of these outside of the tile's rows and lanes. */
 static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
     const struct stmt *sum = g->q->sum;
     const char *lane = a_loop(u, g, g->lane);
-    const char *within = steps > 1 ? role.straight : role.steps; /* a block of the sum, in steps */
+    const char *within = steps > 1 ? role.straight : role.steps; /* the loop over the steps of a block */
     struct word_list order = {0};
     int k0 = g->micro->k0, side = g->micro->side;
     if (g->kred >= 0)
@@ -242,11 +248,13 @@ static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
     if (g->kred >= 0) add_loops(&u->s, &order, LOOPS(role.steps, steps > 1 ? role.unrolled : NULL));
     if (!g->mixed) add_loop(&u->s, &order, beside_loop(u, g));
     add_rows(u, g, &order);
-    if (g->mixed) add_loop(&u->s, &order, beside_loop(u, g)); /* few cells of the window at a time are in registers */
+    if (g->mixed)
+        add_loop(&u->s, &order, beside_loop(u, g)); /* innermost: registers hold only a few cells of the
+                                                     * window at a time */
     add_loops(&u->s, &order, LOOPS(lane, parts ? role.group_parts : NULL, k0 > 1 ? role.group_cell : NULL));
     step_reorder(&u->s, order);
 }
-/* Chunks of the sum go round all panels, or round what shares one. */
+/* The loop over chunks goes around all panels (g->outside), or only around the rows that share one panel. */
 static void chunks_of_sum(struct plan *u, const struct tiling *g) {
     step_split(&u->s, role.blocks, g->chunk, role.chunks, role.blocks, TAIL_NONE);
     step_carry(&u->s, role.chunks,
@@ -262,7 +270,7 @@ static void prefetch_panel(struct plan *u, const struct tiling *g) {
                   g->chunk && !g->outside ? role.chunks : role.panels,
                   LOOPS(group, g->row >= 0 ? role.row_tiles : NULL, g->often ? role.blocks : NULL));
 }
-/* Is index d of e, where v moves it, a sum of loops that may lie outside of the dim? */
+/* Does index d of e depend on v and possibly leave the dim, and is it a plain sum of loop variables? */
 static bool may_leave(struct plan *u, expr e, int d, const struct var *v) {
     const expr *t;
     const int64_t *co;
@@ -273,8 +281,8 @@ static bool may_leave(struct plan *u, expr e, int d, const struct var *v) {
         if (t[k]->op != X_VAR) return false;
     return true;
 }
-/* Taps of the window that meet padding alone are left out, if that is not in memory, and what it is multiplied by is
- * finite. A test of a tap is nothing beside a block of channels. */
+/* Skips taps of the window that only meet padding. Only valid if the padding is not in memory, and if all weights are
+ * finite (0 * inf is not 0). One test per tap is negligible beside the loop over a block of channels. */
 static void skip_padding(struct plan *u, const struct tiling *g) {
     const struct stmt *sum = g->q->sum;
     const struct param_layout *l = layout_of(u->p, u->l, g->scalar->u.buf);
@@ -288,12 +296,13 @@ static void skip_padding(struct plan *u, const struct tiling *g) {
                 break;
             }
 }
-/* What no group of steps is left for the instruction, and what no vector of lanes. */
+/* Do steps remain that are no whole group for the instruction, or lanes that are no whole vector? */
 static bool leaves_cells(const struct tiling *g) {
     return g->micro->instr && g->micro->k0 > 1 && !micro_has_tiles(g->micro) &&
            ((g->rest && const_extent(g->q->sum->u.stage.red[g->kred]) % g->micro->k0) || g->N < 0);
 }
-/* Fewer lanes are for its shorter forms; then come vectors of the machine's own operations, step by step. */
+/* Remaining lanes take the shorter forms of the instruction; what then still remains takes ordinary vector operations,
+ * step by step. */
 static void rest_of_instruction(struct plan *u, const struct tiling *g) {
     struct word_list order = {0};
     for (const struct micro_speed *s = u->m->micros; g->N < 0 && s->micro; s++)
@@ -307,7 +316,8 @@ static void rest_of_instruction(struct plan *u, const struct tiling *g) {
 }
 static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
     struct word_list unrolled = {0};
-    bool vectors = g->lanes > 1, rows = !micro_has_tiles(g->micro); /* a tile's are many, and none is in a register */
+    bool vectors = g->lanes > 1, rows = !micro_has_tiles(g->micro); /* with tile instructions there are many rows, and
+                                                                     * none of them is in a register */
     add_loops(&u->s, &unrolled,
               LOOPS(steps > 1 ? role.unrolled : NULL, rows && g->row >= 0 ? role.tile_row : NULL, beside_loop(u, g)));
     if (g->staged && rows) add_tile_rows(u, g, &unrolled);
@@ -325,8 +335,8 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     int lanes = g->lanes, steps = straight_steps(u, g);
     bool cut = lanes_are_cut(g), widened = cut && fills_lanes(g);
     if (widened) step_widen(&u->s, lane, lanes);
-    if (lanes > 1) plan_blocks(u, g->q->sum->u.stage.buf->base, naxes_of(g), g->lane, lanes); /* of accumulators */
-    if (g->rest) { /* outermost, before a rest stands beside it */
+    if (lanes > 1) plan_blocks(u, g->q->sum->u.stage.buf->base, naxes_of(g), g->lane, lanes); /* the accumulators */
+    if (g->rest) { /* moved outermost while it is still one nest: the split leaves a remainder */
         struct word_list order = {0};
         add_loop(&u->s, &order, red_loop(u->c, g->q->sum, g->kred));
         add_rows(u, g, &order);
@@ -354,8 +364,8 @@ static bool add_called(void *env, expr e) {
     add_loop(&q->u->s, q->fns, e->u.fn->name);
     return true;
 }
-/* Functions behind a long sum are calls: written out for each vector of a tile they would be most of the code, and the
- * sum hides what a call takes. */
+/* Functions called after a long sum stay calls: inlined into each vector of a tile they would be most of the code, and
+ * the sum hides the cost of a call. */
 static void calls_behind_sum(struct plan *u, const struct tiling *g) {
     enum { MANY_VECTORS = 8 };
     struct word_list fns = {0};
@@ -367,10 +377,10 @@ static void calls_behind_sum(struct plan *u, const struct tiling *g) {
 }
 const char *contraction_steps(struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
-    if (g->piece > 1) { /* what follows the sum may read other operands, in the same pieces */
+    if (g->piece > 1) { /* the epilogue may read other operands, in the same pieces */
         plan_inline_maps(u);
         step_cache_read(&u->s, g->q->sum->u.stage.buf->base, role.tile, g->q->out->u.stage.buf->base);
-    } else if (g->staged) { /* before the layouts: a blocked result is no longer stored at its own axes */
+    } else if (g->staged) { /* before the layouts: afterwards a blocked result is no longer stored at its own axes */
         step_cache_write(&u->s, g->q->out->u.stage.buf->base, role.tile);
     }
     layout_steps(&u->s, u->p, u->l);

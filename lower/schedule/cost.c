@@ -2,12 +2,12 @@
 #include "lower/schedule/cost.h"
 
 static double most(double a, double b) { return a > b ? a : b; }
-/* Cycles of one step of the sum in one tile: multiply-adds and, on the same units, what makes the operands of
- * what lies in memory, and what the micro-kernel does to its operands; the latency of their chains; loads. */
+/* Cycles of one step of the sum in one tile, the largest of: the multiply-adds with what runs on the same units
+ * (converting operands from memory, shuffles of the micro-kernel); the latency of an accumulator's chain; the loads. */
 static double cost_of_tile(const struct machine *m, const struct operation *sum, const struct micro *micro,
                            struct made made, int64_t mr, int64_t nr) {
     const struct operation *load = machine_op(m, X_LOAD, F32);
-    mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0; /* few rows take as long as a tile's */
+    mr = (mr + micro->m0 - 1) / micro->m0 * micro->m0; /* too few rows take as long as a full tile */
     double products = (double)(mr * nr) / sum->starts + (double)nr * made.vector + (double)mr * made.row,
            loads = (double)(mr + nr) / load->starts;
     products += (double)(mr * micro->row + nr * micro->vector) / load->starts;
@@ -27,13 +27,14 @@ double cost_of_step(const struct machine *m, const struct operation *sum, const 
 }
 
 int64_t rows_of_group(const struct contraction_sizes *s, int64_t groups) { return (s->extent + groups - 1) / groups; }
-/* How much of a working set has to come from beyond the second level again: that also holds what passes through. */
+/* The part of a working set that comes from beyond the second level of cache each time: the level also holds data that
+ * only passes through. */
 static double missing(const struct machine *m, double bytes) {
     double l2 = (double)m->l2.bytes, part = (bytes - l2 / 4) / (l2 * 3 / 4 + 1);
     return part < 0 ? 0 : part > 1 ? 1 : part;
 }
-/* So many times as long takes a line that none was read before, so that no hardware reads it ahead (products of BERT
- * and ViT on Zen 3: 5 to 10). */
+/* How many times longer a cache line takes whose neighbours were not read before, so that the hardware does not
+ * prefetch it (products of BERT and ViT on Zen 3: 5 to 10). */
 static const double ALONE = 8;
 double cost_of_blocking(const struct machine *m, const struct contraction_sizes *s, struct blocking b) {
     double groups = (double)b.groups, chunks = (double)(s->blocks / b.chunk), panels = (double)s->panels;
@@ -45,5 +46,5 @@ double cost_of_blocking(const struct machine *m, const struct contraction_sizes 
     sum += s->w * (passes * near + (s->w <= l2 / 3 ? 1 : groups) * far);
     double y_far = s->apart ? ALONE * far : far;
     sum += 2 * (chunks - 1) * s->y * (m->partial_sum_byte + missing(m, y_set) * y_far);
-    return s->extent % rows_of_group(s, b.groups) ? sum * 1.02 : sum; /* groups of two sizes: twice the code */
+    return s->extent % rows_of_group(s, b.groups) ? sum * 1.02 : sum; /* groups of two sizes need twice the code */
 }

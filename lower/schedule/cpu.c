@@ -1,4 +1,4 @@
-/* What the strategies for CPUs share, and the last one, plain loops. See cpu.h, docs/schedules.md. */
+/* What the strategies for CPUs share, and the last of them: plain loops. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
 #include "ir/base/checked.h"
 
@@ -20,7 +20,7 @@ const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
 const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
     return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
 }
-/* A map of few cells that its readers would compute again and again. */
+/* A map of few cells that its readers would otherwise recompute many times. */
 static bool is_table(const struct plan *u, const struct stmt *s) {
     enum { TIMES = 8 };
     bool table = !u->m->gpu && costs_much(s->u.stage.value);
@@ -89,7 +89,8 @@ int dim_in(expr e, const struct buf *b, const struct var *v) {
     return q.dim;
 }
 
-/* The dim of a constant that its loads index by an axis of channels, one for each channel; -1: none. */
+/* The dim of a constant that its loads index by the axis of the channels, if it has a cell for each channel; -1:
+ * none. */
 static int channel_dim(const struct plan *u, const struct buf *b) {
     int dim = -1;
     for (int k = 0; k < u->k->stages.n; k++) {
@@ -102,7 +103,7 @@ static int channel_dim(const struct plan *u, const struct buf *b) {
     }
     return dim;
 }
-/* Channels lie one beside the other without a layout of their own. */
+/* The channels are innermost already, without a layout. */
 static bool is_last(const struct buf *b, int dim) {
     for (int d = dim + 1; d < b->nlogical; d++)
         if (!x_is(b->logical[d], 1)) return false;
@@ -153,7 +154,7 @@ const char *no_blocks(struct plan *u, const struct buf *b) {
     return ly && ly->block && ly->block % lanes_of(u) == 0 ? NULL : "the result has no blocks of channels";
 }
 
-/* ---- one nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar */
+/* ---- one nest over contiguous memory; the C compiler may vectorise what stays scalar */
 static const char *plain_points(struct plan *u, struct points *out) {
     if (u->k->stages.n && !u->m->gpu) add_point(u, out, &strategy_plain)->u.inlined = true;
     add_point(u, out, &strategy_plain);

@@ -1,11 +1,12 @@
-/* The strategy for GPUs that takes every kernel of stages: each stage that stays becomes a grid of its own. The cells
- * of its result are numbered in row-major order, a thread computes one of them, with sums in a register. See
+/* The strategy for GPUs that takes every kernel of stages: each stage that is not inlined becomes a grid. The cells of
+ * its result are numbered in row-major order, and one thread computes each, with sums in a register. See
  * docs/cuda.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
 /* ---- one thread for each cell */
-/* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
+/* Threads of a block: no more than the result has cells, and fewer if it would otherwise be too small to fill the
+ * machine. */
 static int64_t threads_for(const struct gpu *g, double cells) {
     if (cells >= (double)g->few_cells) return g->block_threads;
     int64_t whole = ((int64_t)cells + g->warp - 1) / g->warp * g->warp;
@@ -25,7 +26,7 @@ static void cells_nest(struct plan *u, const struct stmt *s) {
     for (int k = 0; k < s->u.stage.naxes; k++) add_loop(&u->s, &loops, axis_loop(u->c, s, k));
     plan_threads(u, loops, typical_result(u->c, s), s->u.stage.buf->base);
 }
-/* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
+/* The only stage that reads s, if it is a map over as many axes: there s can be a register. */
 static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
     const struct stmt *reader = NULL;
     for (int k = 0; k < u->k->stages.n; k++) {
@@ -39,15 +40,15 @@ static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
 static bool is_inlined(const struct stmt *s, bool inline_maps) {
     return inline_maps && s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM;
 }
-/* ---- a long reduction to one cell: partial results of several threads, which one thread reduces */
+/* ---- a long reduction to few cells: several threads make partial results, which one thread reduces */
 enum { PARTS = 128 };
-/* How many parts: threads that take turns along a loop, or along all of the reduction as one loop. n 0: it stays whole.
- */
+/* How a reduction is divided: n threads take turns along one of its loops, or along all of them fused. n 0: it is not
+ * divided. */
 struct parts {
     int64_t n;
     const struct var *along; /* NULL: all loops */
 };
-/* The largest number of threads that divides the loop's turns. */
+/* The largest number of threads that divides the loop's extent. */
 static int64_t parts_along(const struct var *v) {
     int64_t n = const_extent(v), parts = n < PARTS ? n : PARTS;
     while (n > 0 && n % parts) parts--;
@@ -69,7 +70,7 @@ static struct parts parts_of(struct plan *u, const struct stmt *s) {
     if (turns <= u->m->gpu->block_threads) return none;
     return most.n >= u->m->gpu->warp ? most : (struct parts){PARTS, NULL};
 }
-/* The loops of the reduction as one. */
+/* Fuses the loops of the reduction. */
 static const char *fused_reduction(struct plan *u, const struct stmt *s, const char *name) {
     struct word_list loops = {0};
     for (int k = 0; k < s->u.stage.nred; k++) add_loop(&u->s, &loops, loop_in(u, name, s->u.stage.red[k]->name));
@@ -92,7 +93,7 @@ static bool in_parts(struct plan *u, const struct stmt *s, int *sums) {
     plan_grid(u, part);
     return true;
 }
-/* The reduction that a map takes at its own cell, through maps that are inlined; NULL when there is none to place. */
+/* The one reduction that a map reads at its own cell, directly or through inlined maps; NULL: none, or several. */
 static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool inline_maps) {
     const struct stmt *found = NULL;
     for (int k = 0; k < u->k->stages.n; k++) {
@@ -100,7 +101,7 @@ static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool
         if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM || parts_of(u, s).n) continue;
         while (r && (r = only_reader(u, r)) && is_inlined(r, inline_maps)) {}
         if (r != map) continue;
-        if (found) return NULL; /* of two, each gets a grid of its own */
+        if (found) return NULL; /* if there are two, each gets its own grid */
         found = s;
     }
     return found;
@@ -112,7 +113,7 @@ static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
     }
     return false;
 }
-/* sums: how many have a register by now. */
+/* sums: number of sums placed in registers so far. */
 static void stage_steps(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
     const char *acc = NULL, *base = s->u.stage.buf->base;
     if (in_parts(u, s, sums) || s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;

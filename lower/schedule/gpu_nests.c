@@ -1,6 +1,6 @@
-/* The strategy for GPUs for kernels that were never stages: a thread for each turn of all loops of a nest whose turns
- * may run at once; or a block, where all that it stores it stores in such loops of few turns, which are its threads.
- * See cpu.h, docs/cuda.md. */
+/* The strategy for GPUs for kernels that were never stages: a thread for each iteration of all the loops of a nest that
+ * may run in parallel; or a block for each, if everything it stores is stored in inner parallel loops of few
+ * iterations, which then become its threads. See cpu.h, docs/cuda.md. */
 #include "lower/schedule/cpu.h"
 
 static bool is_free(const struct problem_loop *l, int k) { return l->free >> k & 1; }
@@ -13,15 +13,15 @@ static struct word_list loops_of(struct plan *u, const struct problem_loop *l, b
 }
 static void grid_of_nest(struct plan *u, const struct problem_loop *l) {
     struct word_list free = loops_of(u, l, true), order = free;
-    if (l->free & (l->free + 1)) { /* others stand between them: they go inside */
+    if (l->free & (l->free + 1)) { /* other loops stand between them: those go inside */
         add_loops(&u->s, &order, loops_of(u, l, false));
         step_reorder(&u->s, order);
     }
     plan_threads(u, free, nest_cells(l, l->free), free.v[0]);
     plan_grid(u, free.v[0]);
 }
-/* ---- a block for each turn */
-/* What a turn does when it is a block: the loops that are its threads. */
+/* ---- a block for each iteration */
+/* What an iteration does when it is a block, and which of its loops are the threads. */
 struct block_body {
     struct plan *u;
     struct word_list threads;
@@ -43,7 +43,7 @@ static void look_at(struct block_body *q, const struct stmt *s) {
 static void look_at_block(struct block_body *q, const struct block *b) {
     for (const struct stmt *s = b->first; s && q->ok; s = s->next) look_at(q, s);
 }
-/* Its free loops are outermost, and what is in them is more than one nest. */
+/* The parallel loops are outermost, and their body is more than one nest. */
 static bool is_blocks(struct plan *u, const struct problem_loop *l, struct word_list *threads) {
     const struct stmt *s = l->loop;
     struct block_body q = {u, {0}, l->free == ((uint64_t)1 << l->depth) - 1};

@@ -1,14 +1,14 @@
-/* The strategies for contractions on GPUs: products of matrices and convolutions whose tiles fit are computed in tiles,
- * with operands in shared memory, by the micro-kernel of a thread or of a warp (gpu_warp.c); others by a few results in
+/* The strategies for contractions on GPUs. Matrix products and convolutions that fit are computed in tiles with
+ * operands in shared memory, by a micro-kernel of a thread or of a warp (gpu_warp.c); all others with a few results in
  * each thread. See docs/cuda.md. */
 #include "lower/schedule/gpu_product.h"
 
-/* ---- products of matrices: a tile of cells a block, a square of them a thread, operands through shared memory */
+/* ---- matrix products: a block computes a tile of cells, a thread a square of it, operands go through shared memory */
 static bool at_least(const struct var *v, int64_t n) {
     int64_t e = const_extent(v);
     return e < 0 || e >= n;
 }
-/* Name's copy in shared memory, filled by all threads of the block. */
+/* A copy called `name` in shared memory, filled by all threads of the block. */
 static void shared_operand(struct plan *u, expr load, const char *name) {
     int side = u->m->gpu->tile / u->m->gpu->cell;
     const char *turn = loop_in(u, name, "o"), *threads = loop_in(u, name, "t"), *y = loop_in(u, name, "ty"),
@@ -21,7 +21,7 @@ static void shared_operand(struct plan *u, expr load, const char *name) {
     step_kind(&u->s, LK_THREAD_Y, LOOPS(y));
     step_kind(&u->s, LK_THREAD_X, LOOPS(x));
 }
-/* The accumulators' squares innermost. */
+/* Puts the threads' squares innermost in the accumulators. */
 static void square_layout(struct plan *u, const char *acc, int m, int n) {
     struct layout_dims dims = {0};
     for (int k = 0; k < u->k->sum->u.stage.naxes; k++) {
@@ -93,8 +93,8 @@ static void print_product(struct text *t, struct plan *u, const struct point *p)
                 u->m->gpu->tile, u->m->gpu->tile, u->m->gpu->depth);
 }
 
-/* ---- other contractions: a thread computes a few results along N, for each of which it uses what it loads of a */
-/* How many: as N allows, as long as there are threads enough. */
+/* ---- other contractions: a thread computes a few results along N and uses each load of a for all of them */
+/* How many: as many as N allows while there are still enough threads. */
 static int64_t results_of_thread(const struct plan *u, const struct problem *q) {
     const struct gpu *g = u->m->gpu;
     int64_t n = const_extent(q->sum->u.stage.axes[gpu_n_axis(q)]), r = g->results;
@@ -111,7 +111,7 @@ static const char *few_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_gpu_few);
     return NULL;
 }
-/* The result's cells: its axes as one loop, in blocks of threads, each of which has a few along N. */
+/* Fuses the result's axes into one loop, in blocks of threads, each with a few results along N. */
 static void few_cells(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
     struct word_list order = {0};

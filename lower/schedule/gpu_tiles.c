@@ -22,7 +22,7 @@ void gpu_other_axes(struct plan *u, const struct problem *q, const char *sum, in
     for (int k = 0; k < q->sum->u.stage.naxes; k++)
         if (k != m && k != gpu_n_axis(q)) add_loop(&u->s, to, loop_in(u, sum, q->sum->u.stage.axes[k]->name));
 }
-/* The axes beside M and N as one loop: its name, NULL when there is none; *extent: of it. */
+/* Fuses the axes other than M and N. Returns the loop's name, NULL: there are none; *extent: its extent. */
 static const char *fused_others(struct plan *u, const struct problem *q, int m, expr *extent) {
     const char *outer = NULL;
     *extent = x_int(u->c, 1);
@@ -39,7 +39,7 @@ static bool below_grid(struct plan *u, expr n) {
     int64_t lo, hi;
     if (n->op == X_POISON) return false;
     x_bounds(u->c, n, &lo, &hi);
-    return lo <= u->m->gpu->max_grid_yz; /* more, found in the run, is refused by the launch */
+    return lo <= u->m->gpu->max_grid_yz; /* if the run finds more, the launch is refused */
 }
 void gpu_tile_rows(struct plan *u) {
     step_split(&u->s, axis_loop(u->c, u->k->out, gpu_m_axis(u->k)), u->m->gpu->tile, "y.bm", "y.m1", TAIL_GUARD);
@@ -61,7 +61,7 @@ bool gpu_blocks_of(struct plan *u, struct word_list inside, struct gpu_blocks *b
     step_reorder(&u->s, order);
     b->outer = fused_others(u, q, m, &others);
     tiles = x_divi(c, x_addi(c, q->sum->u.stage.axes[m]->extent, g->tile - 1), g->tile);
-    /* only x counts without end: it is for the axis that may be long */
+    /* only x of a grid has no small limit: it gets the axis that may be long */
     int64_t lo, hi;
     x_bounds(c, others, &lo, &hi);
     b->m_on_x = below_grid(u, others) && (hi <= g->max_grid_yz || !x_is_int(tiles, &hi));

@@ -1,10 +1,9 @@
-/* Products on GPUs by instructions of a warp: a tile of the result is computed by a square of warps, each of which has
- * a part of it in registers, as fragments of m0 x n0 cells, and takes fragments of the operands from shared memory.
- * What is behind the ends of rows, columns and of the sum is zero.
- *
- * Fragments are those of mma.sync, whatever it multiplies (lower/target/instr_cuda.c): threads are 8 groups of 4, and a
- * register of 4 bytes holds cells of an operand that are neighbours along the sum. A group has a row of the sum or of
- * a, or a column of b. `tensorize` compares what is written here with the instruction's body. */
+/* Products on GPUs by instructions of a warp. A tile of the result is computed by a square of warps; each keeps its
+ * part in registers, as fragments of m0 x n0 cells, and loads fragments of the operands from shared memory. Past the
+ * ends of rows, columns and of the sum they are zero. Fragments are laid out as mma.sync has them, whatever it
+ * multiplies (lower/target/instr_cuda.c): the threads are 8 groups of 4, and a 4-byte register holds cells of an
+ * operand that are neighbours along the sum. A group has one row of the sum or of a, or one column of b. `tensorize`
+ * compares the loops written here with the instruction's body. */
 #include "lower/schedule/gpu_product.h"
 
 enum { GROUPS = 8, IN_GROUP = 4, REGISTER_BYTES = 4 };
@@ -30,7 +29,7 @@ const char *gpu_no_warps(const struct plan *u, const struct micro *micro) {
     return NULL;
 }
 static const char *loop_of(const struct warps *w, const struct var *axis) { return loop_in(w->u, w->acc, axis->name); }
-/* A loop that is split into an outer one, in steps of so many, and an inner one; all are who's. */
+/* Splits a loop into an outer one, in steps of `n`, and an inner one. All names belong to `who`. */
 struct digit {
     int by;
     const char *outer, *inner;
@@ -42,7 +41,7 @@ static void split_digits(const struct warps *w, const char *who, const char *loo
         loop = inner;
     }
 }
-/* A tile's row and column in digits: warp, fragment, cell of the thread, and two that make the thread's number. */
+/* A tile's row and column as digits: warp, fragment, cell of the thread, and the two digits of the thread's number. */
 static void row_digits(const struct warps *w, const char *who, const char *row) {
     const struct digit d[] = {{w->side, "wm", "m2"}, {w->micro->m0, "mt", "m3"}, {GROUPS, "mh", "mg"}};
     split_digits(w, who, row, d, 3);
@@ -51,7 +50,7 @@ static void column_digits(const struct warps *w, const char *who, const char *co
     const struct digit d[] = {{w->side, "wn", "n2"}, {w->micro->n0, "nt", "n3"}, {w->micro->n0 / IN_GROUP, "ng", "nl"}};
     split_digits(w, who, column, d, 3);
 }
-/* ---- layouts: dims beside the two that matter stay as they are, and come first */
+/* ---- layouts: all dims but the two of the tile stay as they are, and come first */
 static struct layout_dims layout_head(struct warps *w, int nd, int d, int e) {
     struct layout_dims dims = {0};
     for (int k = 0; k < nd; k++)
@@ -61,7 +60,7 @@ static struct layout_dims layout_head(struct warps *w, int nd, int d, int e) {
 static void add_dims(struct warps *w, struct layout_dims *to, struct layout_dims more) {
     for (int k = 0; k < more.n; k++) add_dim(&w->u->s, to, more.v[k]);
 }
-/* Of nd dims, d and the one after it become one. */
+/* Flattens dim d of nd and the one after it. */
 static void join_dims(struct warps *w, const char *buf, int nd, int d) {
     struct layout_dims dims = {0};
     for (int k = 0; k < nd; k++)
@@ -81,11 +80,11 @@ static void sum_layout(struct warps *w) {
     join_dims(w, w->acc, before + 8, before + 4);
     join_dims(w, w->acc, before + 7, before + 5);
 }
-/* ---- operands: a copy in shared memory, and of that a copy in fragments */
+/* ---- operands: a copy in shared memory, from which another copy is made in fragments */
 struct factor {
     expr load;
     const char *shared, *fragment;
-    int x, x0, k; /* its dim along the result, which fragments cut by x0, and the one along the sum */
+    int x, x0, k; /* the dim along the result, which fragments cut by x0; the dim along the sum */
 };
 static struct factor factor_of(struct warps *w, const struct operand *o, int axis, int x0, const char *shared,
                                const char *fragment) {
@@ -114,7 +113,7 @@ static void fragment_layout(struct warps *w, const struct factor *f) {
     join_dims(w, f->fragment, before + 6, before + 3);
     join_dims(w, f->fragment, before + 5, before + 3);
 }
-/* The loops that fill it. Rows and steps that are one register's have no digit of their own. */
+/* The loops that fill the fragments. Rows and steps within one register have no digit of their own. */
 static void fragment_loops(struct warps *w, const struct factor *f) {
     struct step_list *s = &w->u->s;
     const char *b = f->fragment, *lane = loop_in(w->u, b, role.lane), *thread = loop_in(w->u, b, "kg");

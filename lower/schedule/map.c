@@ -1,4 +1,5 @@
-/* The strategy for maps and moves into blocked results: the block of channels innermost, as one vector. See cpu.h. */
+/* The strategy for maps and moves into blocked results: the block of channels is innermost, as one vector. See
+ * cpu.h. */
 #include "lower/schedule/cpu.h"
 
 static const char *map_points(struct plan *u, struct points *out) {
@@ -13,7 +14,7 @@ static const char *map_points(struct plan *u, struct points *out) {
             add_point(u, out, &strategy_blocked_map)->u.block = (struct block_lanes){lanes, cut};
     return NULL;
 }
-/* The last block, which is not full, becomes a nest of its own. */
+/* The last block, if it is not full, becomes a separate nest. */
 static void cut_rest(struct plan *u, const struct stmt *out) {
     int64_t n = const_extent(out->u.stage.axes[1]), whole = n - n % lanes_of(u);
     if (whole) step_cut(&u->s, axis_loop(u->c, out, 1), whole, NULL);

@@ -1,6 +1,6 @@
 /* The strategy for CPUs for kernels that were never stages: nests that move cells (Concat, Slice, Scatter), and texts
- * in loop IR. Each nest has names of its own and goes its own way, by how its cells lie in memory. See cpu.h,
- * docs/schedules.md. */
+ * in loop IR. Each nest gets names of its own, and is scheduled by itself, depending on how its cells lie in memory.
+ * See cpu.h, docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 #include <string.h>
@@ -20,7 +20,7 @@ int64_t nest_cells(const struct problem_loop *l, uint64_t of) {
     return cells;
 }
 
-/* ---- names: steps go by name, and the parts of a Concat have the same ones */
+/* ---- names: steps refer to loops by name, but the parts of a Concat have the same ones */
 struct renaming {
     struct ctx *c;
     const struct proc *p;
@@ -42,19 +42,19 @@ void name_nests(struct ctx *c, struct proc *p) {
     subst_block(c, &p->body, &q.by);
 }
 
-/* ---- how the cells of one nest lie, with the layouts that its buffers get */
-enum way { WAY_NONE, WAY_CHANNELS, WAY_RUN, WAY_SQUARES, WAY_ACROSS, WAY_UNROLLED, WAY_JOINED };
+/* ---- how the cells of one nest lie, given the layouts that its buffers get */
+enum nest_kind { NEST_NONE, NEST_CHANNELS, NEST_RUN, NEST_SQUARES, NEST_ACROSS, NEST_UNROLLED, NEST_JOINED };
 struct nest {
     struct plan *u;
-    const struct proc *laid; /* a copy that has the layouts */
+    const struct proc *laid; /* a copy of the kernel that has the layouts */
     const struct problem_loop *l;
     const struct stmt *store;
-    enum way way;
-    int at;     /* the outermost of the loops that are one; or the one along which the operand's neighbours lie */
-    int last;   /* the innermost loop of more than one turn */
-    bool lanes; /* of channels: at once */
-    int cells;  /* that are done at a time */
-    int first;  /* squares: the outermost of the loops that are one with the last one */
+    enum nest_kind kind;
+    int at;     /* the outermost of the loops to fuse; or the one along which the operand's neighbours lie */
+    int last;   /* the innermost loop of more than one iteration */
+    bool lanes; /* channels: all lanes of a block at once */
+    int cells;  /* done at a time */
+    int first;  /* squares: the outermost of the loops that are fused with the last one */
     const struct squares *squares;
 };
 static const struct param_layout *laid_as(const struct nest *q, const struct buf *b) {
@@ -62,9 +62,9 @@ static const struct param_layout *laid_as(const struct nest *q, const struct buf
 }
 struct reading {
     struct ctx *c;
-    const struct subst *next; /* one step further; NULL: along lane */
+    const struct subst *next; /* substitutes the next iteration; NULL: strides along lane are asked */
     const struct var *lane;
-    int apart; /* of the machine */
+    int apart; /* the largest stride of the machine's vector loads */
     bool bad;
 };
 static void check_place(struct reading *q, const struct buf *b, const expr *idx, int64_t least, int64_t most) {
@@ -78,7 +78,7 @@ static bool check_load(void *env, expr e) {
     if (e->op != X_LOAD) return true;
     q->bad |= e->has_fill;
     if (!q->bad) check_place(q, e->u.buf, e->arg, 0, q->apart);
-    return false; /* an index that is read is of no interest, but that it does not depend on the axes */
+    return false; /* an index that is itself loaded need not be looked into: it only must not depend on the axes */
 }
 static bool fits(struct reading *q, const struct stmt *s) {
     x_visit(s->u.store.value, check_load, q);
@@ -88,7 +88,7 @@ static bool fits(struct reading *q, const struct stmt *s) {
 static bool runs_along(const struct nest *q, const struct var *v) {
     return fits(&(struct reading){.c = q->u->c, .lane = v, .apart = q->u->m->apart}, q->store);
 }
-/* A step along the outer loop is all of the inner one. */
+/* One step of the outer loop moves every access as far as all of the inner loop: they can be fused. */
 static bool continues(const struct nest *q, const struct var *outer, const struct var *inner) {
     struct ctx *c = q->u->c;
     struct subst next = {{.arena = &c->arena}};
@@ -96,7 +96,7 @@ static bool continues(const struct nest *q, const struct var *outer, const struc
     map_put(&next.map, PKEY(inner), (void *)x_sub(c, x_var(c, inner), inner->extent));
     return fits(&(struct reading){.c = c, .next = &next}, q->store);
 }
-/* Channels of one block, of loop v. */
+/* Within one block of the channels, which are loop v, cells lie next to each other. */
 static bool block_fits(const struct nest *q, const struct var *v) {
     struct ctx *c = q->u->c;
     struct stmt s = *q->store;
@@ -107,12 +107,12 @@ static bool block_fits(const struct nest *q, const struct var *v) {
     return fits(&(struct reading){.c = c, .lane = lane, .apart = q->u->m->apart}, &s);
 }
 
-/* ---- the way of one nest */
+/* ---- which kind of nest it is */
 struct across {
     const struct nest *q;
     int at;
 };
-/* The loop in a load's last index, if that is not the innermost one. */
+/* Finds the loop in a load's last index, if that is not the innermost loop. */
 static bool find_across(void *env, expr e) {
     struct across *a = env;
     int d = e->op == X_LOAD && !e->has_fill ? e->n - 1 : -1;
@@ -120,8 +120,8 @@ static bool find_across(void *env, expr e) {
         if (x_uses_var(a->q->u->c, e->arg[d], nest_var(a->q->l, k))) a->at = k;
     return e->op != X_LOAD;
 }
-/* The outermost of the innermost loops that are one in memory, in which neighbours are neighbours; -1: not even the
- * innermost one's are. */
+/* The outermost of the innermost loops that can be fused into one whose cells are contiguous; -1: not even those of the
+ * innermost loop are. */
 static int run_of(const struct nest *q) {
     const struct var *inner = NULL;
     int k = q->l->depth;
@@ -137,25 +137,25 @@ static bool is_open_place(void *env, expr e) {
     (void)env;
     return e->op != X_GUARD && e->op != X_TOIDX;
 }
-/* Where cells go, or come from, is known: nothing is looked up or checked for each. */
+/* All indices are known: nothing is looked up or checked per cell. */
 static bool places_known(const struct stmt *s) {
     bool known = x_visit(s->u.store.value, is_open_place, NULL);
     for (int k = 0; k < s->u.store.n; k++) known &= x_visit(s->u.store.idx[k], is_open_place, NULL);
     return known;
 }
 static expr place_of(const struct nest *q) { return buf_offset(q->u->c, q->store->u.store.buf, q->store->u.store.idx); }
-/* Of what is stored, along the innermost loop; -1: that has none. */
+/* Stride of the stored cells along the innermost loop; -1: there is none. */
 static int64_t stride_of(const struct nest *q) {
     int64_t stride;
     expr rest;
     return x_linear_in(q->u->c, place_of(q), nest_var(q->l, q->last), &stride, &rest) ? stride : -1;
 }
-/* All that is moved stays in the first level of cache. */
+/* Everything that is moved fits into the first level of cache. */
 static bool is_near(const struct nest *q) {
     int64_t cell = dtype_bytes(q->store->u.store.buf->type);
     return sat_mul(cell, nest_cells(q->l, UINT64_MAX)) < q->u->m->l1.bytes / 2;
 }
-/* Along loop k the operand's cells are neighbours, n of them at least, and the result's always as far apart. */
+/* Along loop k there are at least n cells, contiguous in the operand and equally spaced in the result. */
 static bool is_turned(const struct nest *q, int k, int n) {
     struct ctx *c = q->u->c;
     expr load = q->store->u.store.value, rest;
@@ -167,7 +167,8 @@ static bool is_turned(const struct nest *q, int k, int n) {
     return const_extent(v) >= n && x_linear_in(c, x_subst1(c, from, v, split), lane, &stride, &rest) && stride == 1 &&
            x_step_along(c, lane, &to) && x_step_along(c, nest_var(q->l, q->last), &from);
 }
-/* Squares of cells that change places: what lies side by side along the innermost loops was so along another one. */
+/* A transposition: cells that are contiguous along the innermost loops in the result are contiguous along another loop,
+ * q->at, in the operand. */
 static bool fits_squares(struct nest *q, const struct squares *s) {
     int64_t along = const_extent(nest_var(q->l, q->last));
     for (q->at = q->last - 1; q->at >= 0 && !is_turned(q, q->at, s->n);) q->at--;
@@ -178,14 +179,14 @@ static bool fits_squares(struct nest *q, const struct squares *s) {
     q->squares = s;
     return along >= s->n;
 }
-/* The rows that they write meet in few sets of the first level of cache. */
+/* The rows that a square writes map to few sets of the first level of cache. */
 static bool rows_collide(const struct nest *q) {
     int64_t cells;
     expr rest;
     bool known = x_linear_in(q->u->c, place_of(q), nest_var(q->l, q->at), &cells, &rest);
     return known && machine_colliding(q->u->m, q->squares->n, sat_mul(cells, q->squares->bytes));
 }
-/* The largest; smaller ones, if those would collide. */
+/* The largest squares whose rows do not collide; if all collide, the largest. */
 static bool choose_squares(struct nest *q) {
     expr e = q->store->u.store.value;
     const struct squares *largest = NULL;
@@ -197,12 +198,12 @@ static bool choose_squares(struct nest *q) {
     }
     return largest && fits_squares(q, largest);
 }
-/* Of all loops from the k-th on. */
+/* The iterations of all loops from the k-th on are independent. */
 static bool turns_are_free(const struct problem_loop *l, int k) {
     while (k < l->depth && l->free >> k & 1) k++;
     return k == l->depth;
 }
-static void choose_way(struct nest *q, bool lanes) {
+static void choose_kind(struct nest *q, bool lanes) {
     const struct problem_loop *l = q->l;
     const struct stmt *s = nest_loop(l, l->depth - 1)->u.loop.body.first;
     const struct param_layout *to = s && s->kind == S_STORE ? laid_as(q, s->u.store.buf) : NULL;
@@ -212,7 +213,7 @@ static void choose_way(struct nest *q, bool lanes) {
     q->last = l->depth - 1;
     while (q->last && x_is(nest_var(l, q->last)->extent, 1)) q->last--;
     if (to && to->block == lanes_of(q->u) && l->depth > 1) {
-        q->way = WAY_CHANNELS;
+        q->kind = NEST_CHANNELS;
         q->lanes = lanes && (!move || block_fits(q, nest_var(l, 1)));
         return;
     }
@@ -220,24 +221,24 @@ static void choose_way(struct nest *q, bool lanes) {
     int64_t n = const_extent(nest_var(l, q->last));
     q->at = lanes ? run_of(q) : -1;
     if (q->at >= 0 && (move || turns_are_free(l, q->at))) {
-        q->way = WAY_RUN;
+        q->kind = NEST_RUN;
         return;
     }
     if (!move) return;
     if (!places_known(s)) {
-        q->way = WAY_UNROLLED, q->at = q->last, q->cells = LOOKED_UP;
+        q->kind = NEST_UNROLLED, q->at = q->last, q->cells = LOOKED_UP;
         return;
     }
     if (stride_of(q) != 1) return;
     if (lanes && choose_squares(q)) {
-        q->way = WAY_SQUARES;
+        q->kind = NEST_SQUARES;
         return;
     }
     x_visit(s->u.store.value, find_across, &a);
-    q->way = a.at >= 0 && (n < 0 || n >= 2 * lanes_of(q->u)) && !is_near(q) ? WAY_ACROSS : WAY_UNROLLED;
-    q->at = q->way == WAY_ACROSS ? a.at : q->last;
+    q->kind = a.at >= 0 && (n < 0 || n >= 2 * lanes_of(q->u)) && !is_near(q) ? NEST_ACROSS : NEST_UNROLLED;
+    q->at = q->kind == NEST_ACROSS ? a.at : q->last;
 }
-/* What it stores lies between what nest a stores: both are written at once. */
+/* b stores between the cells that a stores, so that both are better written in one loop. */
 static bool interleaves(const struct nest *a, const struct nest *b) {
     struct ctx *c = a->u->c;
     struct subst same = {{.arena = &c->arena}};
@@ -252,9 +253,9 @@ static bool interleaves(const struct nest *a, const struct nest *b) {
     return x_is_int(x_sub(c, x_subst(c, place_of(b), &same), place_of(a)), &apart) && apart > -stride && apart < stride;
 }
 
-/* ---- its steps */
+/* ---- steps */
 static const char *name_of(const struct nest *q, int k) { return nest_var(q->l, k)->name; }
-/* Of a loop of this nest: the first part of its names, and the role. */
+/* A new loop's name: the prefix that names of this nest have, and the role. */
 static const char *role_in(const struct nest *q, const char *of) {
     const char *name = name_of(q, 0);
     return internf(q->u->c->names, "%.*s.%s", (int)(strchr(name, '.') - name), name, of);
@@ -272,16 +273,16 @@ static void write_channels(const struct nest *q) {
     step_reorder(s, order);
     step_kind(s, q->lanes ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
 }
-/* Loops from q->at on are one, of which as many cells as a vector has are done at a time. */
+/* Fuses the loops from q->at on, and splits the result into vectors. */
 static void write_flat(const struct nest *q) {
     struct step_list *s = &q->u->s;
     int d = q->l->depth - 1;
     const char *loop = name_of(q, d), *flat = role_in(q, role.flat), *lane = role_in(q, role.lane);
     for (; d > q->at; loop = flat) step_fuse(s, name_of(q, --d), loop, flat);
     step_split(s, loop, q->cells, role_in(q, role.cells), lane, TAIL_CUT2);
-    step_kind(s, q->way == WAY_RUN ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
+    step_kind(s, q->kind == NEST_RUN ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
 }
-/* A few cells of the innermost loop for all of the one along which the operand's neighbours lie. */
+/* A few cells of the innermost loop for each cell of the loop along which the operand's neighbours lie. */
 static void write_across(const struct nest *q) {
     struct step_list *s = &q->u->s;
     const char *few = role_in(q, role.few), *cells = role_in(q, role.cells), *across = name_of(q, q->at);
@@ -315,15 +316,17 @@ static void write_squares(const struct nest *q) {
     step_reorder(s, LOOPS(cells, few, strip));
 }
 
-/* ---- loops deep inside of texts, which say themselves that they are independent: in vectors, if neighbours are */
+/* ---- loops deep inside of texts that the text declares independent: vectorised if their cells are contiguous */
 enum { OPEN_BLOCK = 1 << 16 };
 struct inner {
     struct plan *u;
     const struct block *top;
     struct word_list found;
-    struct map seen, bad; /* names: those found, and those that another loop has, too, which is no such loop */
+    struct map seen, bad; /* names of the loops found; and of those that must be left alone, because another loop of
+                           * that name does not qualify */
 };
-/* Of stores, and tests of which the step makes selects. */
+/* The block holds only stores with contiguous cells, and such stores under a test that `kind vector` turns into a
+ * select. */
 static bool are_neighbours(struct inner *q, const struct block *b, const struct var *v) {
     for (const struct stmt *s = b->first; s; s = s->next) {
         struct reading r = {.c = q->u->c, .lane = v, .apart = q->u->m->apart};
@@ -334,7 +337,8 @@ static bool are_neighbours(struct inner *q, const struct block *b, const struct 
     }
     return true;
 }
-/* Whole vectors, or what is left of a block of several. An open loop without such a bound is often short. */
+/* The loop has a whole number of vectors; or it is open, but bounded as what remains of a block of several vectors. An
+ * open loop without such a bound is often short. */
 static bool is_all_neighbours(struct inner *q, const struct stmt *loop) {
     int64_t n = const_extent(loop->u.loop.var), lanes = lanes_of(q->u), low, high;
     x_bounds(q->u->c, loop->u.loop.var->extent, &low, &high);
@@ -369,7 +373,7 @@ struct nests {
     int n;
     struct nest *v;
     struct word_list inner;
-    bool any; /* one that does not stay as it is */
+    bool any; /* some nest is changed */
 };
 static struct nests *find_nests(struct plan *u, bool lanes) {
     struct ctx *c = u->c;
@@ -383,11 +387,11 @@ static struct nests *find_nests(struct plan *u, bool lanes) {
     *q = (struct nests){.n = k->loops.n, .v = NEWN(&c->arena, struct nest, k->loops.n + 1)};
     for (int j = 0; j < q->n; j++) {
         q->v[j] = (struct nest){.u = u, .laid = laid, .l = &k->loops.v[j]};
-        choose_way(&q->v[j], lanes);
-        if (j && q->v[j].way == WAY_NONE && (q->v[j - 1].way == WAY_NONE || q->v[j - 1].way == WAY_JOINED) &&
+        choose_kind(&q->v[j], lanes);
+        if (j && q->v[j].kind == NEST_NONE && (q->v[j - 1].kind == NEST_NONE || q->v[j - 1].kind == NEST_JOINED) &&
             k->cls == PROBLEM_MOVE && interleaves(&q->v[j - 1], &q->v[j]))
-            q->v[j].way = WAY_JOINED;
-        q->any |= q->v[j].way != WAY_NONE;
+            q->v[j].kind = NEST_JOINED;
+        q->any |= q->v[j].kind != NEST_NONE;
     }
     if (lanes && k->cls == PROBLEM_TEXT) q->inner = inner_loops(u, laid);
     q->any |= q->inner.n > 0;
@@ -404,40 +408,41 @@ static const char *nests_points(struct plan *u, struct points *out) {
 }
 static void write_joined(const struct nests *q, int j) {
     int first = j;
-    while (q->v[first].way == WAY_JOINED) first--;
+    while (q->v[first].kind == NEST_JOINED) first--;
     for (int k = 0; k < q->v[j].l->depth; k++) step_join(&q->v[j].u->s, name_of(&q->v[first], k), name_of(&q->v[j], k));
 }
 static const char *nests_steps(struct plan *u, const struct point *p) {
     const struct nests *q = p->u.nests;
     layout_steps(&u->s, u->p, u->l);
-    for (int j = 0; j < q->n; j++) switch (q->v[j].way) {
-        case WAY_CHANNELS: write_channels(&q->v[j]); break;
-        case WAY_RUN:
-        case WAY_UNROLLED: write_flat(&q->v[j]); break;
-        case WAY_SQUARES: write_squares(&q->v[j]); break;
-        case WAY_ACROSS: write_across(&q->v[j]); break;
-        case WAY_JOINED: write_joined(q, j); break;
-        case WAY_NONE: break;
+    for (int j = 0; j < q->n; j++) switch (q->v[j].kind) {
+        case NEST_CHANNELS: write_channels(&q->v[j]); break;
+        case NEST_RUN:
+        case NEST_UNROLLED: write_flat(&q->v[j]); break;
+        case NEST_SQUARES: write_squares(&q->v[j]); break;
+        case NEST_ACROSS: write_across(&q->v[j]); break;
+        case NEST_JOINED: write_joined(q, j); break;
+        case NEST_NONE: break;
         }
     for (int j = 0; j < q->inner.n; j++) write_inner(u, q->inner.v[j]);
-    const struct squares *squares = NULL; /* all have the same, or those of one nest are written cell by cell */
-    for (int j = 0; j < q->n && !squares; j++) squares = q->v[j].way == WAY_SQUARES ? q->v[j].squares : NULL;
+    const struct squares *squares = NULL; /* squares of a second size stay scalar: `tensorize` names one instruction for
+                                           * all nests */
+    for (int j = 0; j < q->n && !squares; j++) squares = q->v[j].kind == NEST_SQUARES ? q->v[j].squares : NULL;
     if (squares) step_tensorize(&u->s, squares->instr);
     return NULL;
 }
 static void print_nests(struct text *t, struct plan *u, const struct point *p) {
-    static const char *const ways[] = {"as it is",
-                                       "channels one by one",
-                                       "in vectors",
-                                       "squares transposed in registers",
-                                       "a few cells at a time, across",
-                                       "cells one by one",
-                                       "with the one before"};
+    static const char *const kinds[] = {"as it is",
+                                        "channels one by one",
+                                        "in vectors",
+                                        "squares transposed in registers",
+                                        "a few cells at a time, across",
+                                        "cells one by one",
+                                        "with the one before"};
     (void)u;
     for (int j = 0; j < p->u.nests->n; j++) {
         const struct nest *q = &p->u.nests->v[j];
-        bool lanes = q->way == WAY_CHANNELS && q->lanes;
-        text_printf(t, "%s%s", j ? "; " : "", lanes ? "lanes along the channels" : ways[q->way]);
+        bool lanes = q->kind == NEST_CHANNELS && q->lanes;
+        text_printf(t, "%s%s", j ? "; " : "", lanes ? "lanes along the channels" : kinds[q->kind]);
     }
     int inner = p->u.nests->inner.n;
     if (inner) text_printf(t, "; %d inner loop%s in vectors", inner, inner > 1 ? "s" : "");

@@ -1,6 +1,6 @@
-/* The strategy for maps and moves into panels: in the order in which their cells lie, a group of steps of the sum for
- * each lane. Lanes are a short loop, of which compilers make vectors: two rows that become pairs are interleaved. What
- * is moved cell by cell goes in squares, where the machine transposes them. See cpu.h, micro.h. */
+/* The strategy for maps and moves into panels: cells are written in the order in which they lie, a group of steps of
+ * the sum for each lane. The loop over lanes is short, and C compilers vectorise it: they interleave two rows that
+ * become pairs. Groups of one cell are written as squares where the machine can transpose. See cpu.h, micro.h. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
@@ -22,9 +22,9 @@ static const char *panels_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_panels)->u.panels.panels = *panels;
     return NULL;
 }
-/* Open extents leave several parts. */
+/* Open extents may leave more than one remainder. */
 static enum step_tail tail_of(const struct var *v) { return const_extent(v) < 0 ? TAIL_CUT2 : TAIL_CUT; }
-/* Cell by cell: the other axes lie as they are, and are one loop where squares cross it. */
+/* Groups of one cell: the other axes keep their order; they are fused where squares run along them. */
 static const char *panels_of_cells(struct plan *u, const struct panels *panels, const char *squares) {
     const struct stmt *y = u->k->out;
     const char *along = axis_loop(u->c, y, panels->along);
@@ -53,7 +53,8 @@ static const char *panels_of_cells(struct plan *u, const struct panels *panels, 
     step_tensorize(&u->s, squares);
     return NULL;
 }
-/* The outer one of the two is split first: what a rest is left of must not lie in a nest of others. */
+/* Of the two split loops the outer one is split first, so that the other's remainder does not lie in a nest with
+ * several statements. */
 static const char *panels_steps(struct plan *u, const struct point *p) {
     const struct stmt *y = u->k->out;
     const struct panels *panels = &p->u.panels.panels;

@@ -1,7 +1,7 @@
-/* Which loops of a scheduled kernel several threads run: those for which the fewest cycles are predicted, on the way
- * through the kernel from outside to inside. A loop is shared by the steps `kind parallel` and `grain`, after `fuse`
- * with the loops inside of it where it has too few iterations itself; what the steps refuse stays serial, with the
- * reason in the choices. Asked after a strategy's steps were taken, whatever the strategy. See docs/schedules.md. */
+/* Which loops of a scheduled kernel run on several threads: from outside to inside, those for which the fewest cycles
+ * are predicted. The steps `kind parallel` and `grain` share a loop; if it has too few iterations, `fuse` first joins
+ * it with the loops inside of it. What the steps refuse stays serial, and the choices say why. This runs after the
+ * steps of whichever strategy was taken. See docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/memory/sharing.h"
 #include "lower/schedule/schedule.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 
 enum { DEEPEST = 4 };             /* loops fused into one */
-enum { PASSES = 8 };              /* of a `while`, of which nothing is known */
-static const double WORTH = 0.95; /* of the cycles: what is less plain must be so much better */
+enum { PASSES = 8 };              /* assumed for a `while`, whose number of passes is unknown */
+static const double WORTH = 0.95; /* of the cycles: a less simple choice must save at least this */
 
-struct share { /* perfectly nested loops that are one for the threads */
+struct share { /* perfectly nested loops that threads share as one */
     const char *loop[DEEPEST];
     int n;
     struct stmt *innermost;
@@ -20,7 +20,7 @@ struct share { /* perfectly nested loops that are one for the threads */
 };
 struct sharing {
     struct ctx *c;
-    struct proc *p; /* a copy, without stages */
+    struct proc *p; /* a copy whose stages are lowered */
     const struct machine *m;
     int threads;
     struct text *choices;
@@ -32,19 +32,21 @@ static double extent_with(struct sharing *q, const struct stmt *loop, int64_t op
     return (double)x_typical(q->c, loop->u.loop.var->extent, open);
 }
 static double extent_of(struct sharing *q, const struct stmt *loop) { return extent_with(q, loop, OPEN_SIZE); }
-/* Index arithmetic goes beside what a statement does: operations, loads and stores. */
+/* Work of a statement: operations, loads and stores. Index arithmetic runs beside them for free. */
 struct done {
     int operations, accesses;
 };
 static bool count_done(void *env, expr e) {
     struct done *q = env;
     if (e->op == X_LOAD) q->accesses += e->u.buf->scope != SC_REG;
-    else if (e->op == X_CALL && e->u.fn->body) x_visit(e->u.fn->body, count_done, env); /* else: written in C */
+    else if (e->op == X_CALL && e->u.fn->body)
+        x_visit(e->u.fn->body, count_done, env); /* without a body it is written
+                                                  * in C */
     else q->operations += e->type != IDX && e->op != X_CONST;
     return true;
 }
 static double work(struct sharing *q, const struct block *b);
-/* Nothing is known of what it does: that much with each cell that it is given. */
+/* Nothing is known about a foreign function: assume a fixed cost for each cell it is given. */
 static double foreign_work(struct sharing *q, const struct stmt *s) {
     enum { FOR_EACH_CELL = 4 };
     double cells = 0;
@@ -119,7 +121,7 @@ static bool can_share(struct sharing *q, const struct share *t) {
     if (why) print_share(q, t, why);
     return !why;
 }
-static bool is_taken(const struct sharing *q, const char *loop) { /* a name means all loops that have it */
+static bool is_taken(const struct sharing *q, const char *loop) { /* a name stands for all loops that have it */
     for (int k = 0; k < q->taken.n; k++)
         for (int j = 0; j < q->taken.v[k].n; j++)
             if (q->taken.v[k].loop[j] == loop) return true;
@@ -128,13 +130,13 @@ static bool is_taken(const struct sharing *q, const char *loop) { /* a name mean
 static bool may_share(const struct stmt *s) {
     return s->kind == S_FOR && s->u.loop.kind == LK_SERIAL && !s->u.loop.piped;
 }
-/* Iterations after one another, as expected: a size of which nothing is known is as likely 1, so that a loop over it
- * has nothing to share. */
+/* Expected number of iterations that run one after another. An unknown size may just as well be 1, in which case a loop
+ * over it has nothing to share. */
 static double turns(const struct sharing *q, double all, double least, int open) {
     double shared = ceil(all / q->threads), known = ceil(all / (least < q->threads ? least : q->threads));
     return shared + ldexp(known - shared, -open);
 }
-/* s alone, and fused with loops inside of it, the best first. */
+/* The loop s alone, and fused with 1, 2 .. loops inside of it; the best first. */
 static int shares_of(struct sharing *q, struct stmt *s, struct share out[DEEPEST]) {
     struct share t = {.n = 0};
     double all = 1, least = 1;
@@ -154,7 +156,7 @@ static int shares_of(struct sharing *q, struct stmt *s, struct share out[DEEPEST
     return t.n;
 }
 static double share_block(struct sharing *q, struct block *b);
-/* Predicted cycles of s on all threads, with what was taken of it and below. */
+/* Predicted cycles of s on all threads, given the loops chosen in it. */
 static double share_stmt(struct sharing *q, struct stmt *s) {
     double alone = work_of(q, s);
     if (alone < 2 * q->m->fork) return alone;

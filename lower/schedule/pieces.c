@@ -1,6 +1,6 @@
-/* The strategy for maps and moves whose last axis falls into pieces, in each of which neighbours of the result come
- * from neighbours of an operand: what is padded, repeated or shifted. Every piece has vectors; where cells run
- * backwards (what is mirrored) they are written one by one. See cpu.h, docs/schedules.md. */
+/* The strategy for maps and moves whose last axis falls into pieces: padding, repetition, shifts. Within each piece,
+ * neighbours in the result come from neighbours in an operand, so each is vectorised. Where cells run backwards
+ * (mirroring) they are written one by one. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
 
 enum { PIECES_MAX = 8 };
@@ -10,64 +10,65 @@ struct piece {
 };
 struct pieces {
     struct plan *u;
-    const struct var *v;   /* the cells of the piece that is looked at .. */
-    expr next;             /* .. and where in it another one begins; its size: nowhere */
-    int64_t period, phase; /* or they begin at phase and then every so many cells; 0: none do */
+    const struct var *v;   /* the position within the piece under examination .. */
+    expr next;             /* .. and where the next piece begins; equal to the size: nowhere */
+    int64_t period, phase; /* or pieces begin at phase, and then every `period` cells; 0: none do */
     struct piece part[PIECES_MAX];
     int n, cuts;
-    bool open; /* the size of one is; those before and behind it are cut off */
+    bool open; /* one piece has an open size; the others are cut off before and after it */
 };
 
-/* ---- where they begin */
+/* ---- where pieces begin */
 static void begin_piece(struct pieces *q, expr at) {
     expr zero = x_int(q->u->c, 0);
     if (at != zero && at != q->next && x_proves_le(q->u->c, zero, at) && x_proves_le(q->u->c, at, q->next))
         q->next = at;
 }
-/* e is v + rest (way 1) or rest - v (way -1). */
-static bool moves_with(const struct pieces *q, expr e, int64_t *way, expr *rest) {
-    return x_linear_in(q->u->c, e, q->v, way, rest) && (*way == 1 || *way == -1) && !x_has(*rest, XF_VAR | XF_LOAD);
+/* e is rest + v (sign 1) or rest - v (sign -1). */
+static bool moves_with(const struct pieces *q, expr e, int64_t *sign, expr *rest) {
+    return x_linear_in(q->u->c, e, q->v, sign, rest) && (*sign == 1 || *sign == -1) && !x_has(*rest, XF_VAR | XF_LOAD);
 }
-/* A piece begins where e, which moves with v, becomes `least` or more, or is no longer. */
-static void turn(struct pieces *q, expr e, expr least) {
+/* A piece begins where e, which moves with v, reaches `least`, or stops reaching it. */
+static void begin_at_bound(struct pieces *q, expr e, expr least) {
     struct ctx *c = q->u->c;
-    int64_t way;
+    int64_t sign;
     expr rest;
-    if (moves_with(q, e, &way, &rest))
-        begin_piece(q, way > 0 ? x_sub(c, least, rest) : x_addi(c, x_sub(c, rest, least), 1));
+    if (moves_with(q, e, &sign, &rest))
+        begin_piece(q, sign > 0 ? x_sub(c, least, rest) : x_addi(c, x_sub(c, rest, least), 1));
 }
 static void repeat(struct pieces *q, expr e, expr by) {
-    int64_t way, rest, n;
+    int64_t sign, rest, n;
     expr r;
-    if (!x_is_int(by, &n) || n < 1 || !moves_with(q, e, &way, &r) || !x_is_int(r, &rest) || way < 0) return;
+    if (!x_is_int(by, &n) || n < 1 || !moves_with(q, e, &sign, &r) || !x_is_int(r, &rest) || sign < 0) return;
     q->period = n, q->phase = ((-rest) % n + n) % n;
 }
 static bool find_pieces(void *env, expr e) {
     struct pieces *q = env;
     struct ctx *c = q->u->c;
-    int64_t way;
+    int64_t sign;
     expr rest;
     if (!x_uses_var(c, e, q->v)) return true;
     if (e->op == X_LOAD)
         for (int k = 0; e->has_fill && k < e->n - 1; k++) {
-            turn(q, e->arg[k], x_int(c, 0));
-            turn(q, e->arg[k], e->u.buf->logical[k]);
+            begin_at_bound(q, e->arg[k], x_int(c, 0));
+            begin_at_bound(q, e->arg[k], e->u.buf->logical[k]);
         }
     if (e->n != 2 || e->arg[0]->type != IDX) return true;
     if (e->op == X_MOD || e->op == X_DIV) return repeat(q, e->arg[0], e->arg[1]), true;
     expr d = x_sub(c, e->arg[0], e->arg[1]);
-    if (e->op == X_MIN || e->op == X_MAX) /* where both are equal, cells go on as they do beside it */
-        turn(q, moves_with(q, d, &way, &rest) ? x_muli(c, d, way) : d, x_int(c, e->op == X_MAX ? 0 : 1));
-    if (e->op == X_LT || e->op == X_EQ || e->op == X_NE) turn(q, d, x_int(c, 0));
-    if (e->op == X_LE || e->op == X_EQ || e->op == X_NE) turn(q, d, x_int(c, 1));
+    if (e->op == X_MIN || e->op == X_MAX) /* where both arguments are equal it does not matter which is taken: the cell
+                                           * stays with its neighbours */
+        begin_at_bound(q, moves_with(q, d, &sign, &rest) ? x_muli(c, d, sign) : d, x_int(c, e->op == X_MAX ? 0 : 1));
+    if (e->op == X_LT || e->op == X_EQ || e->op == X_NE) begin_at_bound(q, d, x_int(c, 0));
+    if (e->op == X_LE || e->op == X_EQ || e->op == X_NE) begin_at_bound(q, d, x_int(c, 1));
     return true;
 }
 
-/* ---- how each is written */
+/* ---- how each piece is written */
 struct reading {
     struct plan *u;
     const struct var *v;
-    bool whole, bad; /* whole: along v no load may leave its operand, nor do cells choose */
+    bool whole, bad; /* whole: along v, no load may leave its operand and no index test may choose */
 };
 static bool reads_along(void *env, expr e) {
     struct reading *q = env;
@@ -81,7 +82,7 @@ static bool reads_along(void *env, expr e) {
     q->bad |= !x_linear_in(c, buf_offset(c, e->u.buf, e->arg), q->v, &apart, &rest) || apart < 0 || apart > 2;
     return !q->bad;
 }
-/* What stage s computes of the cells from there on, of pieces of that size. */
+/* The value of stage s in pieces like p that start at `from`. */
 static expr value_of(struct pieces *q, const struct stmt *s, expr from, struct piece p) {
     struct ctx *c = q->u->c;
     expr part = p.count == 1 ? x_int(c, 0) : x_var(c, var_new(c, "part", x_int(c, p.count)));
@@ -96,7 +97,7 @@ static bool has_lanes(struct pieces *q, expr from, struct piece p, bool whole) {
     }
     return true;
 }
-/* false: there are too many pieces, or those of open size cannot be told apart. */
+/* false: there are too many pieces, or a second one of open size, or one of open size without lanes. */
 static bool add_pieces(struct pieces *q, expr from, expr size, int64_t count) {
     struct piece p = {size, count};
     int64_t n = 1;
@@ -107,7 +108,8 @@ static bool add_pieces(struct pieces *q, expr from, expr size, int64_t count) {
     q->open |= open;
     return q->part[q->n++] = p, true;
 }
-/* Cells from there on are one piece, or several that are equally long, or something else begins among them. */
+/* Divides the cells [from, from + size) into pieces: one, several equally long ones, or recursively where another
+ * begins. */
 static bool divide(struct pieces *q, expr from, expr size) {
     const struct problem *k = q->u->k;
     struct ctx *c = q->u->c;
@@ -158,14 +160,14 @@ static const char *pieces_points(struct plan *u, struct points *out) {
 static void in_lanes(struct plan *u, const char *loop) {
     step_split(&u->s, loop, lanes_of(u), role.cells, role.lane, TAIL_CUT2);
 }
-/* Does the piece have lanes? way: it is the first one (1) or the last one (-1) of those that are left. */
-static bool cut_off(struct plan *u, const char *loop, const struct piece *p, int64_t way) {
+/* Cuts the first (sign 1) or last (-1) of the remaining pieces off the loop. Is it long enough for lanes? */
+static bool cut_off(struct plan *u, const char *loop, const struct piece *p, int64_t sign) {
     int64_t n = 0;
     x_is_int(p->size, &n);
-    step_cut(&u->s, loop, way * n * p->count, n < lanes_of(u) ? role.part : role.along);
+    step_cut(&u->s, loop, sign * n * p->count, n < lanes_of(u) ? role.part : role.along);
     return n >= lanes_of(u);
 }
-/* All others are cut off the open one. */
+/* Cuts all other pieces off the open one. */
 static void open_pieces(struct plan *u, const struct pieces *q, const char *loop) {
     int64_t n;
     int open = 0;

@@ -1,60 +1,63 @@
-/* A point is one choice how a kernel is computed, as data that prints as one line. A strategy lists the points for a
- * problem, the best first, and turns one into steps; it changes nothing. schedule.c takes the first point whose steps
- * are all legal, and keeps what was refused with its reason. */
+/* A point is one way to compute a kernel, as data that prints as one line. A strategy lists the points for a problem,
+ * the best first, and turns one into steps; it does not change the kernel. schedule.c takes the first point whose steps
+ * are all legal, and keeps the refused ones with their reasons. */
 #ifndef NN_LOWER_SCHEDULE_POINT_H
 #define NN_LOWER_SCHEDULE_POINT_H
 #include "lower/schedule/roles.h"
 #include "lower/schedule/schedule.h"
 
 enum { MAX_AXES = 16 };
-/* How a contraction is tiled: contraction.c decides on axes and order, tilings.c on tiles, blocks.c on what stays in
+/* How a contraction is tiled: contraction.c decides on axes and order, tilings.c on tiles, blocks.c on what is kept in
  * which cache. */
 struct tiling {
     const struct problem *q;
     const struct micro *micro;
-    struct operation op;    /* its speed */
-    int vector;             /* its lanes */
+    struct operation op;    /* the multiply-add's speed */
+    int vector;             /* lanes of the micro-kernel's vectors */
     expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
-    int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
+    int lane, row, group;   /* axes: of the lanes; of a tile's rows; of groups of rows that share a panel. -1: none */
     bool packed, scattered; /* vec lies in panels; the result does not lie along the lanes */
-    bool computed;          /* vec is one of the constants that the factor is computed of */
-    bool staged;            /* what follows the sum is computed in lanes first, and then stored .. */
-    int piece;              /* .. so many at a time, which lie side by side in the result; 1: one by one */
-    bool blocked;           /* the result's channels are */
-    bool padded, rest;      /* the last block of the result's channels, of the sum's: not full */
+    bool computed;          /* vec is only one of several constants that the factor is computed from */
+    bool staged;            /* the epilogue is computed in lanes into a buffer, and stored from there .. */
+    int piece;              /* .. in pieces of this many cells that are contiguous in the result; 1: cell by cell */
+    bool blocked;           /* the result's channels are in blocks */
+    bool padded, rest;      /* the last block of the result's channels is not full; that of the sum's is not */
     int64_t N, rows;        /* extents of lane and row; -1: symbolic */
-    int64_t counted;        /* rows that a tile is chosen for */
+    int64_t counted;        /* rows assumed when choosing a tile */
     int lanes;              /* of a vector: the machine's, or fewer for narrow groups of channels */
-    int64_t per;            /* lanes that read one cell of scalar: channels of a group; 0: a vector is of one group */
-    int mixed;              /* vectors hold several groups of channels, so many together a vector of scalar; 0: one */
-    int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
-    int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
+    int64_t per;            /* lanes that share one cell of scalar: channels of a group; 0: all lanes of a vector do */
+    int mixed;              /* vectors span several groups of channels; this many of them use one vector of scalar. 0:
+                             * they do not */
+    int mr, nr, nv;         /* a tile: rows, vectors, and cells per row */
+    int kred, kblock;       /* the reduced axis that is split, -1: none; and the size of its blocks */
     int order[MAX_AXES];    /* all reduced axes but kred, from outside to inside */
     int norder;
-    bool beside;             /* the last of them is written out inside of a step: neighbours read the same cells */
+    bool beside;             /* the last of these is unrolled inside of a step, because neighbours read the same
+                              * cells */
     int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
-    bool outside;            /* chunks go round all panels, else round the rows of one panel */
-    bool by_rows;            /* tiles of the same rows follow each other, as the result lies; else those of a panel */
-    bool early;              /* the last panel is of full vectors, and computes some cells once more */
-    int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
-    bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
-    bool across;             /* panels are whole groups of channels, and lie across the blocks of the result */
-    double step, cycles;     /* predicted: of a step of the sum, all rows and lanes; of everything */
+    bool outside;            /* the loop over chunks goes around all panels; otherwise around the rows of one panel */
+    bool by_rows;            /* tiles go row by row, as the result lies; otherwise panel by panel */
+    bool early;              /* the last panel begins early, so that its vectors are full, and recomputes some cells */
+    int64_t lone;            /* rows are open: a nest for a single row has tiles of this many panels; 0: there is no
+                              * such nest */
+    bool prefetch, often;    /* prefetches the next panel; often: in every block of the sum, otherwise once per tile */
+    bool across;             /* panels hold whole groups of channels, and cross the result's blocks */
+    double step, cycles;     /* predicted: of one step of the sum over all rows and lanes; of everything */
 };
-/* How the lanes of rows run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
+/* How lanes of row kernels run: along the cells of a row, or across rows, one row per lane. */
 enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
 
-/* How cells are computed: in vectors, of which the last may begin early; operands read across, in squares or a few at a
- * time; as many as a vector has written out; each result by itself.
- */
+/* How cells are computed: in vectors, or with the last vector beginning early; operands read across, in squares or a
+ * few cells at a time; unrolled, as many as a vector has; scattered operands collected first; each stage in a nest of
+ * its own. */
 enum cells_way { CELLS_LANES, CELLS_EARLY, CELLS_SQUARES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_GATHERED, CELLS_APART };
-/* Channels of a block are computed at once; those of a last one that is not full by themselves. */
+/* lanes: the channels of a block are one vector. cut: a last block that is not full is a separate nest. */
 struct block_lanes {
     bool lanes, cut;
 };
 
-/* So many cells whose places are looked up are written out: each takes long enough that the loop around a few is free.
- */
+/* How many cells are unrolled if their indices are looked up: each takes so long that a loop around a few costs
+ * nothing. */
 enum { LOOKED_UP = 4 };
 
 struct strategy;
@@ -63,26 +66,26 @@ struct nests;
 struct pieces;
 struct point {
     const struct strategy *by;
-    double cycles; /* predicted; 0: nobody estimates them */
+    double cycles; /* predicted; 0: there is no estimate */
     union {
         struct tiling tile;
         struct {
-            struct rows *q; /* what is known of them (rows.c) */
+            struct rows *q; /* what rows.c has found out about them */
             enum row_lanes lanes;
         } rows;
         struct {
             enum cells_way way;
-            bool keep;  /* what several results need is computed once */
-            int merged; /* innermost axes that are one loop */
+            bool keep;  /* values that several results use are computed once */
+            int merged; /* number of innermost axes that are fused */
             int n;      /* cells at a time */
         } cells;
         const struct micro *micro; /* of a product on a GPU */
         struct block_lanes block;
-        const struct nests *nests;   /* each with its way (nests.c) */
-        const struct pieces *pieces; /* of the last axis (pieces.c) */
+        const struct nests *nests;   /* each with its kind (nests.c) */
+        const struct pieces *pieces; /* pieces of the last axis (pieces.c) */
         struct {
             struct panels panels; /* that are written */
-            const char *squares;  /* transposed by this instruction; NULL: cell by cell */
+            const char *squares;  /* the instruction that transposes them; NULL: cell by cell */
         } panels;
         bool inlined; /* maps go into their readers */
     } u;
@@ -90,7 +93,7 @@ struct point {
 struct points {
     VEC(struct point) list;
 };
-struct plan { /* what a strategy is asked about, and its steps, a list that grows */
+struct plan { /* what a strategy is asked about; its steps are appended to s */
     struct ctx *c;
     struct proc *p;
     const struct machine *m;
@@ -101,14 +104,14 @@ struct plan { /* what a strategy is asked about, and its steps, a list that grow
 };
 struct strategy {
     const char *name;
-    /* Appends the points, the one to try first first; or says why the problem has none. */
+    /* Appends the points, in the order in which to try them; or says why the problem has none. */
     const char *(*points)(struct plan *u, struct points *out);
-    /* Appends the point's steps to u->s, none if none are needed; or says why there are none. */
+    /* Appends the point's steps to u->s (possibly none); or says why it cannot. */
     const char *(*steps)(struct plan *u, const struct point *p);
-    /* What was chosen; NULL: there is one choice only. */
+    /* Prints what was chosen; NULL: there is only one choice. */
     void (*print)(struct text *t, struct plan *u, const struct point *p);
 };
-/* In the order in which they are asked; the last one's steps are always legal. NULL ends. */
+/* The strategies in the order in which they are asked; the last one always succeeds. NULL ends. */
 const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k);
 
 static inline int lanes_of(const struct plan *u) { return machine_lanes(u->m, F32); }

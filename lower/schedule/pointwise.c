@@ -1,5 +1,5 @@
 /* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all
- * results, neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h,
+ * results, adjacent axes fused, in vectors; values that several results need are computed once. See cpu.h,
  * docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
@@ -8,12 +8,12 @@ enum { RESULTS_MAX = 8 };
 struct cells {
     struct plan *u;
     const struct stmt *out[RESULTS_MAX];
-    int nout, naxes, merged; /* merged: the innermost axes that are one loop */
-    bool keep;               /* something is worth keeping */
-    const char *loop;        /* over the cells that lie side by side */
+    int nout, naxes, merged; /* merged: number of innermost axes that are fused */
+    bool keep;               /* some value is worth keeping */
+    const char *loop;        /* over contiguous cells */
 };
 
-/* ---- stages that more than one reads */
+/* ---- stages with several readers */
 struct cost {
     int ops;
     bool heavy;
@@ -24,7 +24,7 @@ static bool count_cost(void *env, expr e) {
     if (e->type != IDX && e->op != X_CONST) k->ops++;
     return true;
 }
-/* Worth a register until its last reader, rather than being computed for each. */
+/* Is the stage worth a register until its last reader, instead of being recomputed for each? */
 static bool worth_keeping(const struct problem *k, const struct stmt *s) {
     struct cost cost = {0};
     int readers = 0;
@@ -34,14 +34,15 @@ static bool worth_keeping(const struct problem *k, const struct stmt *s) {
     return readers > 1 && (cost.heavy || cost.ops > 3);
 }
 
-/* ---- axes that are one in memory */
+/* ---- axes that are contiguous in memory */
 struct merging {
     struct cells *q;
     const struct stmt *s;
     int outer, inner; /* axes */
     bool bad;
 };
-/* A step along a is all of b, as far as e is an index itself: what it is computed of is checked by itself. */
+/* Does a step of the outer axis equal a full run of the inner one, in the index e itself? Loads that e depends on are
+ * checked separately. */
 static bool steps_on(struct ctx *c, expr e, const struct subst *next) {
     const expr *atoms;
     const int64_t *coefs;
@@ -59,15 +60,15 @@ static bool check_merge(void *env, expr e) {
     if (!load && !tests_place(e)) return !(m->bad |= e->op == X_IDXVAL || e->op == X_GUARD);
     const struct param_layout *l = load ? layout_of(m->q->u->p, m->q->u->l, e->u.buf) : NULL;
     const struct var *a = m->s->u.stage.axes[m->outer], *b = m->s->u.stage.axes[m->inner];
-    struct subst next = {{.arena = &c->arena}}; /* a step along a is all of b */
+    struct subst next = {{.arena = &c->arena}}; /* the next step of a is the end of b */
     map_put(&next.map, PKEY(a), (void *)x_addi(c, x_var(c, a), 1));
     map_put(&next.map, PKEY(b), (void *)x_sub(c, x_var(c, b), b->extent));
     expr place = load ? buf_offset(c, e->u.buf, e->arg) : x_sub(c, e->arg[0], e->arg[1]);
     m->bad |= (load && e->has_fill) || (l && l->spec) || !steps_on(c, place, &next);
     return !m->bad;
 }
-/* A map that others read along other axes (a table for each column, rows of which several make one) is computed in a
- * nest of its own, unless that has more cells than theirs. */
+/* A map that others read along other axes (a table for each column, several of whose rows become one) is computed in
+ * its own nest, unless that would have more cells than its readers. */
 static bool has_nest(const struct plan *u, const struct stmt *s) {
     if (s->u.stage.buf->scope == SC_PARAM) return true;
     for (int i = 0; i < u->k->stages.n; i++) {
@@ -79,7 +80,7 @@ static bool has_nest(const struct plan *u, const struct stmt *s) {
     }
     return false;
 }
-/* Axis k and those inside of it, which are one; axes of one cell are one with any. */
+/* Can axis k be fused with those inside of it? Axes of one cell can be fused with any. */
 static bool merges(struct cells *q, int k) {
     for (int i = 0; i < q->u->k->stages.n; i++) {
         const struct stmt *s = q->u->k->stages.v[i];
@@ -110,12 +111,12 @@ static void nest_of_cells(struct cells *q) {
         q->loop = role.flat;
     }
 }
-/* Cells of an operand as they are, from wherever they lie. */
+/* A copy of an operand's cells, wherever they lie. */
 static bool gathers(const struct stmt *s) {
     expr e = s->u.stage.value;
     return s->u.stage.buf->scope != SC_PARAM && e->op == X_LOAD && e->u.buf->scope == SC_PARAM;
 }
-/* In registers, for each vector of results; else it is computed where it is read. */
+/* Kept in registers for each vector of results; otherwise computed where it is read. */
 static bool is_kept(const struct problem *k, const struct point *p, const struct stmt *s) {
     return p->u.cells.way == CELLS_GATHERED ? gathers(s) : p->u.cells.keep && worth_keeping(k, s);
 }
@@ -144,7 +145,7 @@ static void write_cells(struct cells *q, const struct point *p) {
     step_kind(&u->s, p->u.cells.way == CELLS_UNROLLED ? LK_UNROLL : LK_VECTOR, vectors);
 }
 
-/* ---- stages of other axes: each has a nest, in vectors where cells lie side by side */
+/* ---- stages of other axes: each has a nest, in vectors where cells are contiguous */
 struct lanes {
     struct plan *u;
     const struct var *v;
@@ -157,20 +158,20 @@ static bool check_lanes(void *env, expr e) {
     int64_t stride = 0;
     q->looked_up |= e->op == X_GUARD || e->op == X_TOIDX;
     q->bad |= e->op == X_GUARD || (e->op == X_LOAD && e->has_fill);
-    q->bad |= l && l->spec && operand_uses(q->u->c, e, q->v); /* else all lanes have the same cell, wherever it lies */
+    q->bad |= l && l->spec && operand_uses(q->u->c, e, q->v); /* without a layout all lanes would read the same cell */
     if (e->op == X_LOAD && !q->bad && !x_looked_up(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v))
         q->bad = !x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest) || stride < 0 ||
                  stride > q->u->m->apart;
     return true;
 }
-/* The innermost axis of more than one cell, or of any. */
+/* The innermost axis of more than one cell; if there is none, the last one. */
 static const struct var *lanes_axis(const struct stmt *s) {
     const struct var *v = NULL;
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (!v || !x_is(s->u.stage.axes[k]->extent, 1)) v = s->u.stage.axes[k];
     return v;
 }
-/* Vectors could load it, but on this machine that is no faster than one by one. */
+/* Strided vector loads exist, but are no faster than scalar ones on this machine. */
 static bool check_apart(void *env, expr e) {
     struct lanes *q = env;
     expr rest;
@@ -186,7 +187,7 @@ static bool is_too_far_apart(struct plan *u) {
         if ((q.v = lanes_axis(u->k->stages.v[i]))) x_visit(u->k->stages.v[i]->u.stage.value, check_apart, &q);
     return q.bad;
 }
-/* The cells of a nest's stage, with what is inlined into it. */
+/* The cells of a stage's nest, and of the stages inlined into it. */
 static struct lanes find_lanes(struct plan *u, const struct stmt *of) {
     const struct param_layout *l = layout_of(u->p, u->l, of->u.stage.buf);
     struct lanes q = {.u = u, .bad = l && l->block};
@@ -206,7 +207,7 @@ static void write_apart(struct plan *u) {
         const struct stmt *s = u->k->stages.v[i];
         struct cells q = {.u = u, .out = {s}, .nout = 1, .naxes = s->u.stage.naxes, .merged = 1};
         const char *base = s->u.stage.buf->base, *lane = loop_in(u, base, role.lane);
-        if (!has_nest(u, s) || !x_has(s->u.stage.value, XF_LOAD)) continue; /* a table of places takes no time */
+        if (!has_nest(u, s) || !x_has(s->u.stage.value, XF_LOAD)) continue; /* a table of indices takes no time */
         struct lanes lanes = find_lanes(u, s);
         while (q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
         nest_of_cells(&q);
@@ -243,8 +244,8 @@ static struct point *add_cells(struct plan *u, struct points *out, enum cells_wa
     p->u.cells.way = way, p->u.cells.merged = merged, p->u.cells.n = lanes_of(u);
     return p;
 }
-/* A move to a last axis that fills no vector, of cells that lie side by side along another one: pieces of vectors would
- * hide from compilers that they can vectorise that one's loop. */
+/* A move whose last axis is shorter than a vector, while cells are contiguous along another one: splitting into pieces
+ * of vectors would keep C compilers from vectorising the loop of that other axis. */
 static bool is_short_across(struct plan *u, const struct cells *q) {
     int64_t n = const_extent(u->k->out->u.stage.axes[q->naxes - 1]);
     return u->k->cls == PROBLEM_MOVE && q->merged == 1 && n > 1 && n < lanes_of(u) && is_across(u);
@@ -265,7 +266,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
     bool gathered = false;
     for (int i = 0; i < k->stages.n; i++) gathered |= gathers(k->stages.v[i]);
-    if (k->cls == PROBLEM_MOVE || (l && l->spec)) { /* maps' cells lie side by side */
+    if (k->cls == PROBLEM_MOVE || (l && l->spec)) { /* cells of maps are contiguous */
         struct point *written = add_cells(u, out, CELLS_UNROLLED, q.merged);
         if (k->indirect || k->guarded) written->u.cells.n = LOOKED_UP;
     } else if (gathered) add_cells(u, out, CELLS_GATHERED, 1);

@@ -20,8 +20,8 @@ struct reading {
     struct ctx *c;
     struct records *out;
     const char *machine;
-    const char *block; /* the kernel's, from behind its name on; NULL: none has begun */
-    const char *last;  /* the line before, of those that say nothing of another */
+    const char *block; /* the rest of the kernel's text after its name; NULL: none has begun */
+    const char *last;  /* the previous line, if it does not continue another */
     size_t nlast;
 };
 static void read_head(struct reading *q, const char *line, size_t n) {
@@ -59,7 +59,7 @@ struct records *records_read(struct ctx *c, const char *text) {
     records_add(c, r, text);
     return r;
 }
-/* Behind the problem's text a strategy is named: it is not the beginning of a longer problem. */
+/* The line after the problem's text names a strategy; otherwise the text is only the beginning of a longer problem. */
 static bool names_strategy(const char *line, const struct strategy *const *by) {
     if (strncmp(line, "  ", 2) != 0) return false;
     for (; *by; by++) {

@@ -1,6 +1,6 @@
-/* The names of the loops and buffers that strategies make, by what they are for: spelled here alone. A loop that is one
- * of several of its kind, or belongs to a copy, has the name of that before or behind (loop_in); the digits of tiles on
- * GPUs all do, and are named in gpu_product.c and gpu_warp.c. */
+/* The names of the loops and buffers that strategies make, by purpose; they are spelled only here. A loop that is one
+ * of several of its kind, or belongs to a copy, is prefixed or suffixed (loop_in). The digits of tiles on GPUs all are,
+ * and are named in gpu_product.c and gpu_warp.c. */
 #ifndef NN_LOWER_SCHEDULE_ROLES_H
 #define NN_LOWER_SCHEDULE_ROLES_H
 // clang-format off
@@ -47,7 +47,7 @@
     X(grid_block,    "block",  "blocks of threads, in the loops of a stage or nest") \
     X(grid_thread,   "thread", "threads of a block") \
     X(tiles,         "t",      "tiles of a transform, along the axis whose number follows") \
-    X(place,         "p",      "cells of such a tile") \
+    X(tile_cell,     "p",      "cells of such a tile") \
     /* buffers */ \
     X(sum,           "acc",    "the accumulators of a sum that is the result itself") \
     X(tile,          "tile",   "what follows a sum, in lanes, before it is stored") \

@@ -1,6 +1,6 @@
-/* Row kernels: softmax, norms and every other group of stages that share rows (lower/problem/row_space.h). The stages
- * of one row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in
- * scratch for that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
+/* Row kernels: softmax, norms and every other group of stages that share rows (lower/problem/row_space.h). One loop
+ * holds the stages of one row, or of a vector of adjacent rows; intermediate values stay in registers or in scratch
+ * memory for that row. Tried before the plain schedule. What is written and why: docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/rows_strategy.h"
 #include <math.h>
@@ -22,7 +22,7 @@ static void partial_sums(struct rows *q, struct row_stage *st) {
     st->lane_loop = loop(q, st->name, st->lane);
     for (int k = nred - st->fused; k < nred; k++) add_loop(s, &run, loop(q, st->name, st->s->u.stage.red[k]));
     if (st->fused > 1) st->lane_loop = plan_fused(q->u, run, st->name);
-    if (st->open) { /* what is left of several vectors is a vector at a time, then */
+    if (st->open) { /* so that the remainder after several vectors is done one vector at a time */
         step_rfactor(s, st->name, st->lane_loop, st->lanes, half(q, st));
         step_rfactor(s, half(q, st), loop_in(q->u, half(q, st), RFACTOR_LOOP), st->parts / st->lanes, part(q, st));
         return;
@@ -30,7 +30,7 @@ static void partial_sums(struct rows *q, struct row_stage *st) {
     step_rfactor(s, st->name, st->lane_loop, st->parts, part(q, st));
     if (st->parts > st->lanes) step_rfactor(s, st->name, loop_in(q->u, st->name, RFACTOR_LANE), st->lanes, half(q, st));
 }
-/* Rows outside, their cells inside; with lanes over rows, these go innermost. */
+/* Rows outside, their cells inside; lanes over rows go innermost. */
 static void nest_of_rows(struct rows *q) {
     struct step_list *l = &q->u->s;
     const struct stmt *s = q->out->s;
@@ -53,13 +53,13 @@ static void nest_of_rows(struct rows *q) {
     step_reorder(l, cells);
     q->at = role.rows;
 }
-/* The k-th loop over rows of a result; a first axis of one cell is one, too, where there is but one row. NULL: none. */
+/* The k-th axis over rows of a result. If there is a single row, a first axis of extent 1 counts as one. NULL: none. */
 static const struct var *row_axis(const struct rows *q, const struct row_stage *st, int k) {
     const struct stmt *s = st->s;
     if (q->r.n) return k < q->r.n ? rows_axis_of_role(q, s, k) : NULL;
     return !k && s->u.stage.naxes && x_is(s->u.stage.axes[0]->extent, 1) ? s->u.stage.axes[0] : NULL;
 }
-/* A result of one row may have an axis of a single row where others have none. */
+/* How many row axes all results have: with a single row, some may have an axis of extent 1 where others have none. */
 static int rows_of_all_results(const struct rows *q) {
     int least = MAX_STAGES;
     for (int i = 0; i < q->n; i++) {
@@ -70,7 +70,7 @@ static int rows_of_all_results(const struct rows *q) {
     }
     return least;
 }
-/* Several results: their nests are one over the rows, inside of which each has loops over cells of its own. */
+/* Joins the nests of several results over the rows; inside, each has its own loops over cells. */
 static void join_rows(struct rows *q) {
     struct step_list *l = &q->u->s;
     const struct row_stage *first = NULL;
@@ -104,7 +104,7 @@ static enum scope scratch_scope(const struct rows *q, const struct row_stage *st
     }
     return cells > q->u->m->stack_cells ? SC_ARENA : SC_STACK;
 }
-static void place(struct rows *q, const struct row_stage *st) {
+static void place_stage(struct rows *q, const struct row_stage *st) {
     struct step_list *s = &q->u->s;
     if (!q->at) return;
     step_compute_at(s, st->name, q->at, scratch_scope(q, st));
@@ -124,14 +124,14 @@ struct along {
     struct rows *q;
     const struct row_stage *st;
 };
-/* The cells of a constant that belong to the lanes are put side by side (the channels of a convolution's weights). */
+/* Packs a constant so that the cells of a vector are contiguous (the channels of a convolution's weights). */
 static bool lay_constant(void *env, expr e) {
     struct along *f = env;
     int at = e->op == X_LOAD && is_constant(e->u.buf) ? dim_of(e, f->st->lane) : -1;
     if (at >= 0 && at != e->u.buf->nlogical - 1) plan_innermost(f->q->u, e->u.buf->base, e->u.buf->nlogical, at);
     return true;
 }
-/* The same along an axis of open size: vectors of one result each, and of what is left of them one after the other. */
+/* The same along an axis of open size: full vectors, each for one result; then the remainder cell by cell. */
 static void open_reduction(struct rows *q, const struct row_stage *st) {
     struct step_list *s = &q->u->s;
     const char *p = part(q, st), *h = half(q, st), *group = loop_in(q->u, p, RFACTOR_GROUP);
@@ -158,7 +158,7 @@ static void open_reduction(struct rows *q, const struct row_stage *st) {
     step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, h, RFACTOR_LANE)));
     step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
 }
-/* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
+/* Partial results in several vectors, which are added to one; its lanes are then reduced in order. */
 static void vector_reduction(struct rows *q, const struct row_stage *st) {
     struct step_list *s = &q->u->s;
     const char *p = part(q, st), *h = half(q, st);
@@ -188,7 +188,7 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
     } else step_kind(s, LK_VECTOR, LOOPS(lane));
     step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
 }
-/* Its axes but that of the lanes: those of the rows' cells (inner), or of the rows. */
+/* All axes but that of the lanes: either those of the cells in a row (inner), or those of the rows. */
 static void other_axes(struct rows *q, const struct row_stage *st, bool inner, struct word_list *to) {
     for (int k = 0; k < st->s->u.stage.naxes; k++) {
         const struct var *v = st->s->u.stage.axes[k];
@@ -201,7 +201,8 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     struct word_list order = {0};
     step_split(&q->u->s, loop(q, st->name, st->lane), lanes_of(q->u), cells, lane, TAIL_CUT2);
     if (st->lane != s->u.stage.axes[s->u.stage.naxes - 1]) { /* blocks of channels */
-        if (!st->result) other_axes(q, st, false, &order);   /* one row of scratch; a result's rows are outside */
+        if (!st->result)
+            other_axes(q, st, false, &order); /* scratch is for one row; the rows of a result are outside */
         add_loop(&q->u->s, &order, cells);
         other_axes(q, st, true, &order);
         add_loop(&q->u->s, &order, lane);
@@ -209,7 +210,7 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     }
     step_kind(&q->u->s, LK_VECTOR, LOOPS(lane));
 }
-/* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
+/* Lanes over rows: scratch memory has the rows innermost, and reductions go outside of them. */
 static void vector_rows(struct rows *q, const struct row_stage *st) {
     const struct stmt *s = st->s;
     struct word_list order = {0};
@@ -234,7 +235,7 @@ static void vectorise(struct rows *q, const struct row_stage *st) {
 static void write_rows(struct rows *q) {
     struct step_list *s = &q->u->s;
     bool several = q->u->k->nresults > 1;
-    for (int i = 0; i < q->n; i++) { /* the row's value is copied to where it belongs */
+    for (int i = 0; i < q->n; i++) { /* a reduction that is a result is accumulated in a buffer, then copied */
         struct row_stage *st = &q->v[i];
         st->copied = st->result && st->s->u.stage.op != RED_NONE;
         if (!st->copied) continue;
@@ -249,7 +250,7 @@ static void write_rows(struct rows *q) {
     if (several) join_rows(q);
     else nest_of_rows(q);
     for (int i = q->n; i--;)
-        if (!q->v[i].inlined && (!q->v[i].result || q->v[i].copied)) place(q, &q->v[i]);
+        if (!q->v[i].inlined && (!q->v[i].result || q->v[i].copied)) place_stage(q, &q->v[i]);
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
     if (q->mode == LANES_OUTER) step_kind(s, q->singly ? LK_UNROLL : LK_VECTOR, LOOPS(role.lane));
@@ -300,10 +301,9 @@ static void print_rows(struct text *t, struct plan *u, const struct point *p) {
     text_add(t, lanes[p->u.rows.lanes]);
 }
 
-/* ---- sums of products with fewer results than lanes are worth */
-/* What it takes to multiply and to sum in lanes along v, one result after the other: two loads for each vector, an
- * addition for each cell behind the last one, and in the end the halves of a vector are added until one lane is left.
- */
+/* ---- sums of products with too few results for lanes */
+/* Cycles of products with lanes along the sum, one result after the other: two loads per vector, an addition for each
+ * cell after the last full vector, and finally halving the vector until one lane is left. */
 static double cycles_of_dots(struct plan *u, const struct stmt *s, const struct var *v) {
     double add = machine_op(u->m, X_ADD, F32)->latency, loads = 2 / machine_op(u->m, X_LOAD, F32)->starts;
     double sums = typical_cells(u->c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE), halves = 1;
@@ -318,8 +318,8 @@ static bool few_results(const struct problem *k, int lanes) {
         if (k->axis[i] == ROLE_N) n *= const_extent(k->sum->u.stage.axes[i]);
     return n > 0 && n < lanes;
 }
-/* Most lanes along the results of a product are for nothing where these are few; then rows have them along the sum, if
- * a contraction takes clearly longer. */
+/* With few results, most lanes along them would be wasted. Then lanes go along the sum, if a contraction takes clearly
+ * longer. */
 static const char *dots_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     struct points contraction = {0};

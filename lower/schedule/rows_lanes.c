@@ -1,11 +1,11 @@
-/* Row kernels: what their stages cost, which are computed where they are read, and along which variable each has its
- * lanes. See rows_strategy.h. */
+/* Row kernels: what their stages cost, which ones are inlined, and along which variable each has its lanes. See
+ * rows_strategy.h. */
 #include "ir/base/checked.h"
 #include "lower/schedule/rows_strategy.h"
 #include <math.h>
 
 /* ---- what stages do */
-/* Has cells that vectors load and compute with. */
+/* Has cells of a type that vectors load and compute with. */
 static bool fills_lanes(const struct buf *b) {
     return b->type != STR && !dtype_is_complex(b->type) && dtype_bits(b->type) >= 8;
 }
@@ -13,11 +13,11 @@ struct costs {
     struct rows *q;
     struct row_stage *st;
     bool lanes;
-    struct map places; /* loads of which indices are made: these are no cells of lanes, or the step refuses */
+    struct map index_loads; /* loads inside of indices: not in lanes, or the step refuses */
 };
-static void note_place(void *env, expr load) { map_put(env, PKEY(load), (void *)(uintptr_t)load); }
-static bool find_places(void *env, expr e) {
-    if (e->op == X_TOIDX) x_each_load(e, note_place, env);
+static void note_index_load(void *env, expr load) { map_put(env, PKEY(load), (void *)(uintptr_t)load); }
+static bool find_index_loads(void *env, expr e) {
+    if (e->op == X_TOIDX) x_each_load(e, note_index_load, env);
     return true;
 }
 static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
@@ -28,7 +28,7 @@ static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
 static bool count_cost(void *env, expr e) {
     struct costs *k = env;
     struct row_stage *of = e->op == X_LOAD ? stage_of(k->q, e->u.buf) : NULL;
-    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf) || map_get(&k->places, PKEY(e));
+    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf) || map_get(&k->index_loads, PKEY(e));
     if (of) of->readers++;
     if (of && of->inlined) k->st->ops += of->ops, k->st->loads += of->loads, k->st->heavy |= of->heavy;
     else if (e->op == X_LOAD) k->st->loads++;
@@ -41,8 +41,8 @@ static bool is_scalar(const struct rows *q, const struct stmt *s) {
         if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) return false;
     return true;
 }
-/* A map is recomputed where it is read if that is one place, where nothing goes round it, or costs next to nothing; but
- * what each row has once is not computed for each cell. */
+/* A map is recomputed where it is read if that is in one place without additional loops around it, or if it costs next
+ * to nothing. But what is computed once per row is not recomputed for each cell. */
 static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     int places = 0;
     bool wider = false, again = false;
@@ -55,7 +55,8 @@ static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     if (st->s->u.stage.op != RED_NONE || st->result || (st->scalar && wider && st->ops)) return false;
     return (places == 1 && !again) || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
 }
-/* What does not fill lanes is written without them: results of rows in lanes, and what each row has once. */
+/* Stages that do not fill lanes are written without them: results, if lanes run over rows; otherwise what each row has
+ * once. */
 static bool written_singly(struct rows *q, const struct row_stage *st) {
     bool map = st->s->u.stage.op == RED_NONE, single = map && (q->mode == LANES_OUTER ? st->result : st->scalar);
     q->singly |= single && st->result;
@@ -68,7 +69,7 @@ bool rows_look_at_stages(struct rows *q) {
     for (int i = 0; i < q->n; i++) {
         struct row_stage *st = &q->v[i];
         struct costs k = {q, st, true, {.arena = &q->u->c->arena}};
-        x_visit_with(st->s->u.stage.value, XF_TOIDX, find_places, &k.places);
+        x_visit_with(st->s->u.stage.value, XF_TOIDX, find_index_loads, &k.index_loads);
         x_visit(st->s->u.stage.value, count_cost, &k);
         lanes &= (k.lanes && fills_lanes(st->s->u.stage.buf)) || written_singly(q, st);
         st->inlined = worth_inlining(q, st);
@@ -81,10 +82,10 @@ struct fast {
     struct rows *q;
     const struct stmt *s;
     const struct var *v;
-    int moving; /* loads of so many variables are asked */
+    int moving; /* only loads that depend on at least this many variables count */
     expr most;  /* the first of these */
 };
-/* So many axes and reduced variables move a load; constants, which are packed anyway, none. */
+/* How many axes and reduced variables a load depends on; 0 for constants, which get packed anyway. */
 static int moving_vars(const struct fast *f, expr load) {
     const struct stmt *s = f->s;
     int n = 0;
@@ -99,7 +100,7 @@ static void find_most_moving(void *env, expr load) {
     if (n > f->moving) f->moving = n, f->most = load;
 }
 static int fast_dim(struct rows *q, const struct buf *b);
-/* Of what a map makes inside of the kernel, whose cells then lie as those that it reads; -1: nothing says. */
+/* The innermost dim of a buffer that a map in this kernel makes: like that of what it reads; -1: unknown. */
 static int dim_as_read(struct rows *q, const struct buf *b) {
     const struct row_stage *st = stage_of(q, b);
     if (!st || st->result || st->s->u.stage.op != RED_NONE) return -1;
@@ -110,7 +111,7 @@ static int dim_as_read(struct rows *q, const struct buf *b) {
     bool own = d >= 0 && f.most->arg[d]->op == X_VAR && f.most->arg[d]->u.var == st->s->u.stage.axes[d];
     return own ? d : -1;
 }
-/* The dim of b whose cells lie side by side; those of one cell behind it are none. */
+/* The dim of b whose cells are contiguous; trailing dims of extent 1 do not count. */
 static int fast_dim(struct rows *q, const struct buf *b) {
     const struct param_layout *l = layout_of(q->u->p, q->u->l, b);
     int d = b->nlogical - 1, read = dim_as_read(q, b);
@@ -127,13 +128,14 @@ static const struct var *moves_by(const struct fast *f, expr index, int64_t cell
             return v[k];
     return NULL;
 }
-/* The variable that an index moves with cell by cell: the axis that a window slides along, or what is summed behind
- * something else (a group's first channel). Whether lanes may begin there, the steps will see. Every other or third
- * cell is two vectors and a shuffle: lanes over rows read those, too. */
+/* The variable with which an index advances cell by cell: the axis along which a window slides, or a reduced variable
+ * added to something else (a group's first channel). Whether lanes may run there is for the steps to decide. Strides of
+ * 2 or 3 take more loads and a shuffle, which is accepted for lanes over rows. */
 static const struct var *moving_var(const struct fast *f, expr index) {
     const struct stmt *s = f->s;
     if (index->op == X_VAR) return index->u.var;
-    for (int k = 0; k < s->u.stage.naxes; k++) /* a place of each lane's own, from cells side by side */
+    for (int k = 0; k < s->u.stage.naxes; k++) /* lookups: each lane computes its own index, from indices that are
+                                                * contiguous */
         if (x_looked_up(f->q->u->c, index, s->u.stage.axes[k])) return s->u.stage.axes[k];
     for (int cells = 1; cells <= (f->q->mode == LANES_OUTER ? LANES_APART : 1); cells++) {
         const struct var *axis = moves_by(f, index, cells, s->u.stage.axes, s->u.stage.naxes);
@@ -149,8 +151,7 @@ static bool find_fast(void *env, expr e) {
     if ((row_role(&f->q->r, v) >= 0) == (f->q->mode == LANES_OUTER)) f->v = v;
     return !f->v;
 }
-/* What is looked for in a table: it alone moves with what is reduced, and it is constant, so its cells lie side by
- * side. */
+/* A search in a table: only the constant table depends on the reduced variable, and its cells are contiguous. */
 static bool find_table(void *env, expr e) {
     struct fast *f = env;
     const struct var *v = f->s->u.stage.red[f->s->u.stage.nred - 1];
@@ -161,7 +162,8 @@ static bool find_table(void *env, expr e) {
 }
 const struct var *rows_fast_var(struct rows *q, const struct stmt *s) {
     struct fast f = {q, s, NULL, 0, NULL};
-    x_each_load(s->u.stage.value, find_most_moving, &f); /* what moves less is read again, and stays near */
+    x_each_load(s->u.stage.value, find_most_moving, &f); /* loads that depend on fewer variables are repeated, and stay
+                                                          * in the cache */
     x_visit(s->u.stage.value, find_fast, &f);
     if (!f.v && q->mode == LANES_INNER && s->u.stage.nred) x_visit(s->u.stage.value, find_table, &f);
     return f.v;
@@ -173,11 +175,12 @@ const struct var *rows_axis_of_role(const struct rows *q, const struct stmt *s, 
 }
 struct run {
     const struct rows *q;
-    const struct var *const *v; /* the last n of a reduction's */
+    const struct var *const *v; /* the last n reduced variables */
     int n;
     bool found, bad;
 };
-/* The load's last indices are these variables, whose cells then lie one behind the other; or it has none of them. */
+/* The load's last indices are these variables and cover whole dims, so that the cells are contiguous; or it uses none
+ * of them. */
 static bool reads_run(void *env, expr e) {
     struct run *r = env;
     struct ctx *c = r->q->u->c;
@@ -192,8 +195,8 @@ static bool reads_run(void *env, expr e) {
     r->found |= any, r->bad |= any && !all;
     return !r->bad;
 }
-/* How many of the variables that s reduces over, the last ones, are one run of cells in all that it reads: two at most.
- * Of the quotients and remainders of three nobody sees any more, behind a constant, that they are one place. */
+/* How many of the last reduced variables of s run over contiguous cells in all that it reads: 1 or 2. With three, the
+ * simplifier could no longer recognise in quotients and remainders that they are one index, if a constant is added. */
 static int reduced_run(const struct rows *q, const struct stmt *s) {
     enum { MOST = 2 };
     struct run r = {q, s->u.stage.red + s->u.stage.nred - MOST, MOST, false, false};
@@ -201,7 +204,6 @@ static int reduced_run(const struct rows *q, const struct stmt *s) {
     x_visit(s->u.stage.value, reads_run, &r);
     return r.found && !r.bad ? MOST : 1;
 }
-/* Does the first reduction read neighbours in the way that the mode wants? */
 bool rows_mode_fits(struct rows *q) {
     const struct stmt *s = NULL;
     for (int i = 0; i < q->n && !s; i++)
@@ -211,10 +213,9 @@ bool rows_mode_fits(struct rows *q) {
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || rows_axis_of_role(q, q->out->s, q->lane_role);
 }
-/* Of a row of n cells with so many accumulators of so many lanes: these wait for themselves, or for what goes into
- * them, cells behind the last whole group come one by one, and in the end vectors are added, and the halves of the last
- * one.
- */
+/* Cycles to reduce a row of n cells with that many vectors of accumulators. Iterations wait for the accumulators, or
+ * for the stage's own work; cells after the last whole group come one by one; finally the vectors are added, and then
+ * the halves of the last one. */
 static double cycles_of_parts(const struct rows *q, const struct row_stage *st, int64_t n, int64_t vectors,
                               int64_t lanes) {
     enum { FUNCTION = 12 };
@@ -225,12 +226,14 @@ static double cycles_of_parts(const struct rows *q, const struct row_stage *st, 
     return (double)(n / parts) * together * fmax(latency / together, work) + (double)(n % parts) * fmax(latency, work) +
            (together + halves) * latency;
 }
-/* Several accumulators hide the latency of an addition. A short row has no use for many, nor for full vectors, if what
- * these leave of it takes longer than narrower ones; one by one, cells of a very short row take the least. */
+/* Several accumulators hide the latency of an addition. A short row uses fewer, and narrower vectors if full ones would
+ * leave a longer remainder. For a very short row, one cell at a time is fastest. */
 static void choose_parts(const struct rows *q, struct row_stage *st, int64_t n) {
     enum { NARROWEST = 4 };
     int64_t most = machine_op(q->u->m, X_ADD, F32)->latency, full = lanes_of(q->u);
-    if (dtype_bytes(st->s->u.stage.buf->type) == 8 && full >= 2 * NARROWEST) full /= 2; /* in registers of their own */
+    if (dtype_bytes(st->s->u.stage.buf->type) == 8 && full >= 2 * NARROWEST)
+        full /= 2; /* 8-byte cells have half as
+                    * many lanes */
     double least = cycles_of_parts(q, st, n, 1, 1);
     st->lanes = (int)full, st->parts = n < 0 ? (int)(most / 2 * full) : 0;
     for (int64_t lanes = full; n >= 0 && lanes >= NARROWEST; lanes /= 2)

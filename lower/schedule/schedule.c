@@ -23,7 +23,7 @@ const struct strategy *const *strategies_for(const struct machine *m, const stru
     if (!k->stages.n) return m->gpu ? gpu_loops : cpu_loops;
     return m->gpu ? gpu : cpu;
 }
-/* NULL when it was taken; steps that are none leave the kernel as it is. */
+/* NULL if it was taken. Without steps the kernel stays as it is. */
 static const char *try_point(struct plan *u, const struct point *p) {
     u->s = (struct step_list){.c = u->c};
     const char *why = p->by->steps(u, p);
@@ -40,7 +40,7 @@ static void print_choice(struct text *t, struct plan *u, const struct point *p) 
     if (p->cycles > 0) text_printf(t, "; %.0f cycles", p->cycles);
     text_add(t, "\n");
 }
-/* Points that were not tried, for who compares: the first ones. */
+/* The first of the points that were not tried, for comparison. */
 static void print_others(struct text *t, struct plan *u, const struct points *points, int from) {
     enum { MOST = 10 };
     int n = points->list.n - from;
@@ -81,7 +81,7 @@ static bool is_point(struct plan *u, const struct point *p, const char *recorded
     text_free(&t);
     return same;
 }
-/* The point of a record, whichever strategy has it. */
+/* Takes the recorded point, whichever strategy has it. */
 static bool take_recorded(struct plan *u, const struct strategy *const *by, const char *recorded,
                           struct text *choices) {
     for (; *by; by++) {
@@ -106,7 +106,7 @@ static void print_problem(struct text *t, const struct proc *p, const char *prob
 void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, const struct param_layout *layouts) {
     struct problem k;
     kernel_problem(c, p, &k);
-    if (!k.stages.n) { /* stages beside loops are nests like them */
+    if (!k.stages.n) { /* stages among loops become nests, too */
         lower_stages(c, p);
         name_nests(c, p);
         kernel_problem(c, p, &k);
@@ -116,7 +116,7 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, 
     print_problem(o->problems, p, problem.s);
     print_problem(o->choices, p, problem.s);
     if (k.stages.n && machine_op(o->machine, X_FMA, F32) && !o->plain)
-        use_fma(c, p); /* the problem's stages stay as they were */
+        use_fma(c, p); /* after the problem was found: the strategies look at its stages as they were */
     p->before = clone_proc(c, p, p->name);
     p->problem = arena_copy(&c->arena, &k, sizeof k);
     struct plan u = {c, p, o->machine, &k, layouts, {.c = c}, {0}};

@@ -1,5 +1,4 @@
-/* How a schedule step is applied: completely or not at all. Stands between lowering (naive nests) and code generation.
- */
+/* How a schedule step is applied: completely or not at all. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
@@ -67,7 +66,7 @@ static void restore(struct step_run *s, const struct saved *r) {
     for (int k = 0; k < s->p->bufs.n; k++) *r->bufs[k].at = copy_buf(a, &r->bufs[k].was);
 }
 
-/* ---- what a step left as it was */
+/* ---- which vector loops a step has left alone */
 static bool same_cells(const void *a, const void *b, int n, size_t each) {
     return n == 0 || a == b || (a && b && !memcmp(a, b, (size_t)n * each));
 }
@@ -75,7 +74,7 @@ static bool same_cells(const void *a, const void *b, int n, size_t each) {
 static bool same_layout(const struct buf *a, const struct buf *b) {
     return a->nd == b->nd && SAME(a, b, dims, a->nd) && SAME(a, b, pad, a->nd) && SAME(a, b, map, a->nd);
 }
-/* Of what stands in vector loops: stores, and tests of them. */
+/* Compares what may be in vector loops: stores, and tests of them. */
 static bool same_block(const struct block *a, const struct block *b) {
     const struct stmt *s = a->first, *t = b->first;
     for (; s && t && s->kind == t->kind; s = s->next, t = t->next) {
@@ -92,7 +91,7 @@ static bool same_block(const struct block *a, const struct block *b) {
     return !s && !t;
 }
 static bool is_vector(const struct stmt *t) { return t->kind == S_FOR && t->u.loop.kind == LK_VECTOR; }
-/* The bodies of vector loops before the step, by their variables; none, if it changed how a buffer lies. */
+/* The bodies of vector loops before the step, by variable; none if the step changed a buffer's layout. */
 static struct map vectors_before(struct step_run *s, struct saved *before) {
     struct map bodies = {.arena = &s->tmp};
     struct stmts all = {0};
@@ -105,8 +104,8 @@ static struct map vectors_before(struct step_run *s, struct saved *before) {
 }
 
 /* ---- applying */
-/* A step after kind may move apart what a vector loop accesses. Kernels may have thousands of loops, and as many steps:
- * those that this one left alone are not looked at again. */
+/* Steps after `kind` may break the strides of a vector loop, so those are checked again; but not loops that this step
+ * left alone, because kernels may have thousands of loops and as many steps. */
 static bool vectors_ok(struct step_run *s, struct saved *before) {
     struct map bodies = vectors_before(s, before);
     struct stmts all = {0};

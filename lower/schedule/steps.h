@@ -46,7 +46,7 @@ struct word_list {
     const char **v;
     int n, cap;
 };
-/* What becomes of iterations that fill no tile. TAIL_NONE: not said, as TAIL_CUT. */
+/* What happens to iterations that do not fill a tile. TAIL_NONE: not written; treated as TAIL_CUT. */
 enum step_tail { TAIL_NONE, TAIL_CUT, TAIL_CUT2, TAIL_GUARD, TAIL_OVERLAP, TAIL_COUNT };
 struct tile_sizes {
     struct tile_size {
@@ -54,8 +54,8 @@ struct tile_sizes {
     } * v;
     int n;
 };
-/* Physical dims as functions of logical ones: d, d//a, d%a, (d//a)%b, d with a cells before and b after it, d%a as a
- * ring, d and dim a flattened. */
+/* Physical dims as functions of logical ones: d; d//a; d%a; (d//a)%b; d with a cells before and b after it; d%a as a
+ * ring; d and dim a flattened. */
 enum dim_form { DIM_WHOLE, DIM_DIV, DIM_MOD, DIM_DIVMOD, DIM_HALO, DIM_RING, DIM_FLAT };
 struct layout_dim {
     int d;
@@ -63,7 +63,7 @@ struct layout_dim {
     int64_t a, b;
 };
 struct layout_dims {
-    struct layout_dim *v; /* NULL: the dims stay */
+    struct layout_dim *v; /* NULL: the dims do not change */
     int n, cap;
 };
 struct layout_pads {
@@ -80,7 +80,8 @@ struct step {
             int64_t factor;
             const char *outer, *inner;
             enum step_tail tail;
-            int64_t pieces; /* TAIL_OVERLAP: what is left of full tiles is a whole number of these; 0: one more tile */
+            int64_t pieces; /* TAIL_OVERLAP: the remainder after full tiles is done in a whole number of these; 0: in
+                             * one more tile */
         } split;
         struct {
             const char *loop, *outer, *inner;
@@ -89,7 +90,7 @@ struct step {
         struct {
             const char *loop;
             int64_t n;        /* < 0: the last -n iterations */
-            const char *name; /* of their loop; NULL: as it was */
+            const char *name; /* of the new loop; NULL: the same name */
         } cut;
         struct {
             const char *loop;
@@ -117,11 +118,11 @@ struct step {
             struct layout_dims dims;
             struct layout_pads pads;
             double fill;      /* of the cells around a parameter */
-            enum scope scope; /* SC_PARAM: stays */
+            enum scope scope; /* SC_PARAM: unchanged */
         } layout;
         struct {
             const char *buf, *loop;
-            enum scope scope; /* SC_PARAM: not said, SC_REG */
+            enum scope scope; /* SC_PARAM: not written; SC_REG is used */
             int64_t roll;     /* dim, -1: none */
         } compute_at;
         struct {
@@ -146,7 +147,7 @@ struct step {
         } specialize;
         struct {
             const char *buf, *at, *ahead;
-            int line;                /* bytes that come together from memory */
+            int line;                /* bytes of a cache line */
             struct word_list spread; /* v NULL: none */
         } prefetch;
         struct {
@@ -168,12 +169,12 @@ struct step {
     } u;
 };
 
-/* Text to step; records E_STEP and returns false if it is none. p: for the message. */
+/* Parses a step; records E_STEP and returns false if the text is none. p: for the message. */
 bool step_parse(struct ctx *c, const struct proc *p, const char *line, struct step *out);
-/* "[0 1/8 2+1,1 3+1,1 1%8]" and what else may follow the buffer in a layout step. */
+/* Parses what may follow the buffer in a layout step: "[0 1/8 2+1,1 3+1,1 1%8]" and so on. */
 bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const char *buf, struct step *out);
-/* What rfactor calls the loops it makes: NAME.k and NAME.lane, BUFFER.lane and BUFFER.rest; where BUFFER has lanes
- * already, NAME.group and BUFFER.group. */
+/* The names that rfactor gives the loops it makes: NAME.k and NAME.lane, BUFFER.lane and BUFFER.rest; if BUFFER has
+ * lanes already, NAME.group and BUFFER.group. */
 #define RFACTOR_LOOP  "k"
 #define RFACTOR_LANE  "lane"
 #define RFACTOR_GROUP "group"
@@ -183,32 +184,32 @@ const char *tail_name(const char *loop); /* "acc.oc" -> "oc" */
 const char *step_text(struct ctx *c, const struct step *s);
 
 /* ---- applying */
-/* exact: same bits before and after. reassociating: sums are done in another order. Some steps are the one or the
- * other, depending on what they are applied to: they say so in the step's effect. */
+/* exact: the bits stay the same. reassociating: sums are done in another order. Some steps can be either, depending on
+ * what they are applied to; the effect of the application says which. */
 enum step_effect { STEP_REFUSED, STEP_EXACT, STEP_REASSOCIATES };
 
-/* One step; stages that are left are lowered to nests first. On success its text is appended to p->steps. */
+/* Applies one step, after lowering the remaining stages to nests. On success its text is appended to p->steps. */
 bool step_do(struct ctx *c, struct proc *p, const struct step *s);
-/* The store of `if cond: b[i] = v`, where v reads b[i], as b[i] = select(cond, v, b[i]), which stores what was there
- * where cond is false: what `kind vector` makes of a test that differs between lanes. NULL: it is no such test, what
- * would be computed for nothing may fault, or others may store the cell. */
+/* Turns `if cond: b[i] = v`, where v reads b[i], into the store b[i] = select(cond, v, b[i]), which stores the old
+ * value where cond is false. `kind vector` does this to tests that differ between lanes. NULL: the test has another
+ * form, computing v unconditionally may fault, or other iterations may store the cell. */
 struct stmt *test_as_select(struct ctx *c, const struct stmt *test);
 bool step_apply(struct ctx *c, struct proc *p, const char *line);
-enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line); /* the same, and says which it was */
-/* All steps of a text, stops at the first refused one. */
+enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line); /* also says which effect it had */
+/* Applies all steps of a text; stops at the first one that is refused. */
 bool steps_apply(struct ctx *c, struct proc *p, const char *text);
-/* All steps of p->todo, which is then empty. */
+/* Applies and empties p->todo. */
 bool steps_replay(struct ctx *c, struct proc *p);
-/* Replaces every nest that equals the row's body by the instruction: what `tensorize NAME` does after looking the row
- * up in the instruction tables of the targets. */
+/* Replaces every nest that equals the row's body by the instruction. `tensorize NAME` does this after looking the row
+ * up in the targets' instruction tables. */
 bool tensorize_row(struct ctx *c, struct proc *p, const struct instr_row *row);
 
-/* Not a step, but done by lowering for targets with fma, before scheduling: every float update  x[i] += a*b  becomes
- * x[i] = fma(a, b, x[i])  (one rounding instead of two). Products of casts and of constants count as products; sums
- * of anything else stay. Steps take the new form for the reduction it is. */
+/* Not a step: done by lowering before scheduling, for targets with fma. Every float update  x[i] += a*b  becomes x[i] =
+ * fma(a, b, x[i]), which rounds once instead of twice. Products of casts and of constants count as products; sums of
+ * anything else stay. Steps recognise the new form as a reduction. */
 void use_fma(struct ctx *c, struct proc *p);
 
-/* The table: how each kind is written and applied. Rows of one name are other forms of one step. */
+/* The table: how each kind is written and applied. Several rows with one name are different forms of one step. */
 enum { MAX_STEP_FIELDS = 6 };
 enum step_field_type {
     FIELD_WORD,  /* const char *: a name of a loop, a buffer, an instruction; a condition */

@@ -1,8 +1,8 @@
-/* The step border: what windows will read past a result's edge (zeros, or its zero point), and zeros in pad lanes that
- * the kernel does not fill. */
+/* The step border: writes the cells around a result that windows will read (zeros, or its zero point), and zeros in pad
+ * lanes that the kernel does not fill. */
 #include "lower/schedule/steps_util.h"
 
-/* Physical dim k is one logical dim and cells before and after it. */
+/* Physical dim k is one logical dim with cells before and after it. */
 static bool border_of(struct ctx *c, const struct buf *b, int k, int64_t *lo, int64_t *hi) {
     for (int d = 0; d < b->nlogical; d++) {
         if (!x_is_int(x_sub(c, b->map[k], x_var(c, b->lvar[d])), lo) || *lo < 0) continue;
@@ -11,9 +11,8 @@ static bool border_of(struct ctx *c, const struct buf *b, int k, int64_t *lo, in
     *lo = *hi = 0;
     return true;
 }
-/* The fill, zero unless the layout said another, in the cells [from, from + n) of dim d, in all cells of the dims after
- * it, inside the border of those before.
- */
+/* Writes the fill value (zero unless the layout says otherwise) to the cells [from, from + n) of dim d, for all cells
+ * of later dims, and within the border for earlier dims. */
 static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr from, int64_t n) {
     struct ctx *c = s->c;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
@@ -28,7 +27,7 @@ static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr 
     expr fill = b->fill ? b->fill : x_num(c, dtype_value(b->type), 0);
     return s_nest(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, fill));
 }
-/* Dims div and mod of b are logical dim d in blocks of n, the last of which holds `used` cells and then pad lanes. */
+/* Dims div and mod of b are the logical dim d in blocks of n; the last block has `used` cells, then pad lanes. */
 struct lanes {
     int div, mod;
     int64_t n, used;
@@ -45,7 +44,7 @@ static bool pad_lanes(struct ctx *c, const struct buf *b, int d, struct lanes *l
     l->used = channels % l->n;
     return l->used && b->map[l->div] == x_divi(c, x_var(c, b->lvar[d]), l->n);
 }
-/* A kernel that was widened fills its pad lanes itself. */
+/* A widened kernel fills its pad lanes itself. */
 static bool stores_pad_lanes(struct step_run *s, const struct buf *b, const struct lanes *l) {
     struct accesses a = {0};
     int64_t lo, hi, blocks;

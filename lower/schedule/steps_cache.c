@@ -1,9 +1,9 @@
-/* The steps cache_read (a copy of an operand) and cache_write (a reduction in a place of its own, then a copy). The new
- * stages are pristine; compute_at gives them their place. */
+/* The steps cache_read (copies an operand) and cache_write (accumulates a reduction in a separate buffer, then copies
+ * it). The new stages are pristine; compute_at places them. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-/* A buffer for b's cells in b's layout, without its pitch: cells of the layout that stand for none stay such cells. */
+/* A buffer with b's cells and layout but without its pitch. Cells of the layout that hold no element remain unused. */
 static struct buf *copy_of(struct step_run *s, const struct buf *b, enum dtype type, const char *name) {
     struct buf *copy = buf_new(s->c, s->p, name, type, SC_ARENA, b->logical, b->nlogical);
     buf_take_layout(s->c, copy, b);
@@ -58,8 +58,9 @@ bool apply_cache_read(struct step_run *s) {
 }
 
 /* ---- cache_write */
-/* The type of the stage's cells until they are copied. Whether the greatest or least is rounded after each term or in
- * the end is all one: rounding to 16 bits keeps the order of floats, and changes no integer that fits. */
+/* The type of the stage's cells before they are copied. For maxima and minima it makes no difference whether each term
+ * or only the result is rounded: rounding to 16 bits keeps the order of floats and does not change integers that
+ * fit. */
 static enum dtype accumulated(const struct pristine *p) {
     enum dtype t = p->buf->type;
     bool all_one = p->n > 1;
@@ -69,7 +70,7 @@ static enum dtype accumulated(const struct pristine *p) {
     }
     return all_one ? dtype_value(t) : t;
 }
-/* The stage's own loads and stores of `from` go to `to`. */
+/* Redirects the stage's own loads and stores of `from` to `to`. */
 static void retarget(struct step_run *s, struct pristine *p, struct buf *to) {
     struct redirect r = {s->c, to};
     for (int k = 0; k < p->n; k++) {

@@ -1,5 +1,5 @@
-/* The step carry: blocks of a reduction. The reduction loop moves outside of another loop, and between its iterations
- * the partial results wait in the output. */
+/* The step carry: does a reduction in blocks. The reduction loop moves outside of another loop, and between its
+ * iterations the partial results are kept in the output. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
@@ -41,7 +41,7 @@ static bool find_cell(struct step_run *s, struct tile *t, struct buf *out_of) {
     if (!t->cell || t->cell->has_fill) return step_refuse(s, NULL, "the epilogue does not read `%s`", out_of->base);
     return true;
 }
-/* One cell of the accumulator waits in one cell of the output, and every cell does. */
+/* Each cell of the accumulator has a cell of the output in which it can wait, and vice versa. */
 static bool one_to_one(struct step_run *s, struct tile *t) {
     struct vars inner = {0};
     int64_t cells = 1, runs = 1, n;
@@ -154,7 +154,7 @@ static bool carry_legal(struct carry *q) {
     }
     return true;
 }
-/* Statements from `from` to before `to` (NULL: the end), moved out of their block. */
+/* Moves the statements from `from` up to `to` (NULL: the end) out of their block. */
 static struct block *take(struct ctx *c, struct stmt *from, struct stmt *to) {
     struct block *b = NEW(&c->arena, struct block);
     while (from && from != to) {
@@ -165,7 +165,7 @@ static struct block *take(struct ctx *c, struct stmt *from, struct stmt *to) {
     }
     return b;
 }
-/* A copy of the epilogue's nest whose store keeps (back) or fetches the partial result. */
+/* A copy of the epilogue's nest that stores the partial result (back) or loads it. */
 static void transfer(struct step_run *s, struct tile *t, const struct block *epilogue, bool back, struct block *out) {
     struct ctx *c = s->c;
     struct block copy = clone_block(c, epilogue);

@@ -1,5 +1,5 @@
-/* The step compute_at, the central one: a stage is computed inside of a loop of its consumer, shrunk to what one
- * iteration reads. */
+/* The step compute_at, the central one: computes a stage inside of a loop of its consumer, shrunk to what one iteration
+ * reads. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
@@ -7,7 +7,7 @@ struct placing {
     struct step_run *s;
     struct pristine p;
     enum scope scope;
-    int roll;        /* dim or -1 */
+    int roll;        /* the dim that rolls, or -1 */
     struct stmt *at; /* the loop */
     struct buf *buf; /* the instance for this loop */
     int nd;
@@ -53,7 +53,7 @@ static bool no_loop_var(void *env, expr e) {
 }
 enum { MAX_SMALL = 4096 };
 static const int64_t MAX_BOUND = (int64_t)1 << 40;
-/* The instance's dims: the box's extents, or constant bounds of extents that depend on loops. */
+/* The instance's dims: the box's extents, or constant bounds if the extents depend on loops. */
 static bool dims_of(struct placing *q, expr *dims) {
     struct step_run *s = q->s;
     for (int d = 0; d < q->nd; d++) {
@@ -85,7 +85,7 @@ static expr moved_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     for (int d = 0; d < n; d++) idx[d] = x_sub(m->s->c, idx[d], m->origin[d]);
     return x_load(m->s->c, m->to, idx, n, NULL);
 }
-/* Nest k of the stage over the box lo, ext, storing at index - origin. NULL: nothing to do. */
+/* Nest k of the stage over the box lo, ext, storing at index - origin. NULL: it is empty. */
 static struct stmt *place_nest(struct placing *q, int k, const expr *lo_in, const expr *ext_in) {
     struct step_run *s = q->s;
     struct ctx *c = s->c;
@@ -122,7 +122,7 @@ static struct stmt *place_nest(struct placing *q, int k, const expr *lo_in, cons
     struct moved m = {q->buf, q->origin, s};
     struct stmt *leaf = s_store(c, q->buf, idx, q->nd, st->u.store.op,
                                 map_loads_expr(s, x_subst(c, st->u.store.value, &sub), orig, moved_load, &m));
-    if (!x_is_true(cond)) { /* rows that do not exist are not computed: nobody reads them, or they are the fill */
+    if (!x_is_true(cond)) { /* cells outside of the stage are not computed: nobody reads them, or they hold the fill */
         struct stmt *g = s_if(c, cond);
         block_append(&g->u.cond.then, leaf);
         if (q->fill && k == 0) block_append(&g->u.cond.other, s_store(c, q->buf, idx, q->nd, RED_NONE, q->fill));
@@ -142,7 +142,8 @@ static void place_before(struct placing *q, struct stmt *at, const expr *lo, con
         if (t) stmt_insert_before(at, t);
     }
 }
-/* roll: the box moves forward by `step` rows; the instance outlives the loop and is addressed from its first row. */
+/* roll: the box moves forward by `step` rows per iteration, and the instance outlives the loop, so that rows are
+ * computed once. It is addressed from its first row. */
 static bool roll_of(struct placing *q, expr *dims, int64_t *step, int64_t *keep) {
     struct step_run *s = q->s;
     struct ctx *c = s->c;
@@ -192,7 +193,7 @@ static bool place_one(struct placing *q) {
     ASSERT(use);
     lo = exprs_copy(c, q->lo, q->nd);
     ext = exprs_copy(c, q->ext, q->nd);
-    if (q->roll >= 0) { /* what the first iteration finds done; then `step` new rows each */
+    if (q->roll >= 0) { /* the rows that the first iteration expects; then `step` new rows in each iteration */
         int d = q->roll;
         stmt_insert_before(q->at, alloc);
         lo[d] = q->origin[d];

@@ -1,4 +1,4 @@
-/* The step inline: the value of a stage takes the place of its loads. */
+/* The step inline: replaces the loads of a stage by its value. */
 #include "lower/schedule/steps_util.h"
 
 struct inlining {
@@ -18,7 +18,9 @@ static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) 
                 x_and(c, inside, x_and(c, x_cmp(c, X_LE, x_int(c, 0), idx[d]), x_cmp(c, X_LT, idx[d], b->dims[d])));
     }
     expr v = x_subst(c, st->u.store.value, &sub);
-    if (b->type != dtype_value(b->type) && b->type != BOOL) v = x_round(c, b->type, v); /* the store rounded */
+    if (b->type != dtype_value(b->type) && b->type != BOOL)
+        v = x_round(c, b->type, v); /* because the store would have
+                                     * rounded */
     return fill ? x_select(c, inside, v, fill) : v;
 }
 bool apply_inline(struct step_run *s) {

@@ -34,7 +34,8 @@ bool apply_fuse(struct step_run *s) {
 }
 
 /* ---- join */
-/* After joining, iteration j < i of the second loop comes before iteration i of the first one: they must not meet. */
+/* After joining, iteration j < i of the second loop runs before iteration i of the first: these must not touch the same
+ * cell. */
 static bool join_legal(struct step_run *s, struct stmt *a, struct stmt *b) {
     const char *first = s->step->u.join.first, *second = s->step->u.join.second;
     struct accesses x = {0}, y = {0};

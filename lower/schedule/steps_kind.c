@@ -1,7 +1,8 @@
 /* The steps kind, grain and outline: how a loop is run and printed. */
 #include "lower/schedule/steps_util.h"
 
-/* A load with fill tests each index; for all others the cells alone matter (axes that were fused are one there). */
+/* The stride of an access along v. A load with fill tests each index, so each must be linear; for others only the
+ * offset in memory matters (fused axes are linear only there). */
 static bool stride_along(struct step_run *s, const struct access *a, const struct var *v, int64_t *stride) {
     expr rest;
     for (int d = 0; d < a->n && a->load && a->load->has_fill; d++)
@@ -14,7 +15,7 @@ bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++) {
         int64_t st = 0;
-        if (a.v[k].s->kind == S_IF) { /* no masks: a test must hold or fail for all lanes */
+        if (a.v[k].s->kind == S_IF) { /* there are no masks, so a test must have the same result in all lanes */
             if (x_uses_var(s->c, a.v[k].s->u.cond.cond, v))
                 return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes",
                                    v->name);
@@ -39,14 +40,14 @@ bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
     return true;
 }
 /* ---- tests that differ between lanes */
-/* No fault where cond is false: what checks an index is done by its first condition, too, and nothing is divided by
- * what may be 0. That loads lie inside is proved of what comes out. */
+/* e cannot fault where cond is false: its index checks also occur in cond's first condition, and it does not divide by
+ * a possible 0. That its loads stay inside is proved from the resulting select. */
 static bool cannot_fault(void *env, expr e) {
     bool divides = (e->op == X_DIV || e->op == X_MOD) && !dtype_is_float(e->type) && e->arg[1]->op != X_CONST;
     return !divides && (e->op != X_GUARD || x_is_part(env, e));
 }
-/* Turns of a loop around the test may store the cell, as a text says that no two of them do: what was there is stored
- * by all of them, then. A buffer of each turn's own is another one. */
+/* Different iterations of a surrounding loop, which the text declares independent, may store this cell; a select would
+ * store the old value in all of them, which is a race. Not so for a buffer allocated in each iteration. */
 static bool is_shared(const struct stmt *test, const struct buf *b) {
     for (const struct block *in = test->in; in->owner; in = in->owner->in) {
         for (const struct stmt *s = in->first; s; s = s->next)
@@ -60,14 +61,15 @@ struct stmt *test_as_select(struct ctx *c, const struct stmt *test) {
     if (!t || t->next || t->kind != S_STORE || t->u.store.op != RED_NONE || test->u.cond.other.first) return NULL;
     expr old = x_load(c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL), value = t->u.store.value;
     expr cond = test->u.cond.cond, first = cond;
-    while (first->op == X_AND) first = first->arg[0]; /* what follows is not always computed */
+    while (first->op == X_AND) first = first->arg[0]; /* the other operands of `and` are not always evaluated */
     if (!x_is_part(value, old) || !x_visit(value, cannot_fault, (void *)(uintptr_t)first)) return NULL;
     if (is_shared(test, t->u.store.buf)) return NULL;
-    bool keeps = value->op == X_SELECT && value->arg[2] == old; /* itself where a test fails: that of both, then */
+    bool keeps = value->op == X_SELECT && value->arg[2] == old; /* v keeps the old value where a test of its own fails:
+                                                                 * use both conditions in one select */
     if (keeps) cond = x_and(c, cond, value->arg[0]), value = value->arg[1];
     return s_store(c, t->u.store.buf, t->u.store.idx, t->u.store.n, RED_NONE, x_select(c, cond, value, old));
 }
-/* Those inside of the loop that can be. */
+/* Applies test_as_select to the tests inside of the loop, where possible. */
 static void select_in_lanes(struct step_run *s, struct stmt *loop) {
     struct stmts all = {0};
     stmts_below(s, &loop->u.loop.body, &all);
@@ -93,18 +95,19 @@ static bool vector_body_ok(struct step_run *s, struct stmt *loop) {
     }
     return vector_strides_ok(s, loop);
 }
-/* A statement that iterations that run at once may not hold; what while reads and stores is seen as of others. */
+/* A statement that parallel iterations may not contain. `while` is allowed: its accesses are checked like any
+ * others. */
 static struct stmt *not_at_once(struct step_run *s, struct block *b, enum loop_kind kind) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        if (t->kind == S_FOREIGN && kind == LK_PARALLEL) continue; /* its operands say what it stores and reads */
+        if (t->kind == S_FOREIGN && kind == LK_PARALLEL) continue; /* its operands say what it reads and stores */
         if (is_opaque(t) && t->kind != S_WHILE && !(t->kind == S_BARRIER && kind >= LK_BLOCK_X)) return t;
     }
     return NULL;
 }
-/* What functions that are not ours are given: the slices that their leading indices say. */
+/* Accesses by foreign functions: the slices given by the leading indices of their operands. */
 static void foreign_accesses(struct step_run *s, struct block *b, struct accesses *out) {
     struct stmts all = {0};
     stmts_below(s, b, &all);

@@ -1,18 +1,18 @@
-/* Part of the step kind: what the lanes of a loop read where sizes are open. A place that the run chooses for all lanes
- * alike (one cell of an operand that is stretched, or else neighbours) becomes a choice of loads, each of which has
- * lanes; and one guard stands for those of all lanes. */
+/* Part of the step kind: loads of vector loops where sizes are open. If an index depends on a test that is the same for
+ * all lanes (broadcast one cell of an operand, or read neighbours), the load becomes a select between loads, each of
+ * which can be a vector; and the guards of all lanes become one. */
 #include "lower/schedule/steps_util.h"
 
-enum { CHOICES = 3 }; /* of one load, each in the arms of the one before it: 8 loads */
+enum { CHOICES = 3 }; /* nested selects made of one load: at most 8 loads */
 struct lanes {
     struct ctx *c;
     const struct var *v;
     int64_t n;
-    int choices; /* that may still be made */
+    int choices; /* how many more selects may be made */
 };
 static bool on_lane(const struct lanes *q, expr e) { return x_uses_var(q->c, e, q->v); }
 
-/* ---- choices */
+/* ---- selects */
 struct search {
     const struct lanes *q;
     expr found;
@@ -23,13 +23,13 @@ static bool is_no_choice(void *env, expr e) {
     if (chooses) s->found = e;
     return !chooses;
 }
-/* A choice in the load's indices that is the same for all lanes, where its arms are not; NULL: none. */
+/* A select in the load's indices whose condition is the same in all lanes, but whose value is not; NULL: none. */
 static expr find_choice(const struct lanes *q, expr load) {
     struct search s = {q, NULL};
     for (int k = 0; k < load->n - load->has_fill && !s.found; k++) x_visit(load->arg[k], is_no_choice, &s);
     return s.found;
 }
-/* The choice as one of its arms; what is guarded by a size that was found to be a number is guarded by that. */
+/* Replaces the select by one of its arms. In the arm where a size equals a number, guards compare with the number. */
 struct arm {
     struct ctx *c;
     expr choice, is, size, number;
@@ -50,8 +50,8 @@ static expr with_arm(struct lanes *q, expr load, expr choice, int k) {
 }
 
 /* ---- guards */
-/* The lanes' places lie inside when the first one does and so many more follow; where they do not, the first one and
- * those behind it are read all the same, and exist. */
+/* One guard for all lanes: the first index must be inside, with all lanes after it. If it is not, the guard yields the
+ * first cells, which exist, so that reading all lanes is safe. */
 static expr guard_all(void *env, expr e) {
     const struct lanes *q = env;
     int64_t step;
@@ -70,7 +70,8 @@ static expr all_lanes(struct lanes *q, expr load) {
     q->choices++;
     return x_select(q->c, choice->arg[0], a, b);
 }
-/* What only some lanes look at stays theirs. */
+/* Conditions and selects that differ between lanes are left alone, because only some lanes may evaluate the
+ * operands. */
 static bool is_own(const struct lanes *q, expr e) {
     return (e->op == X_SELECT || (e->type == BOOL && (e->op == X_AND || e->op == X_OR))) && on_lane(q, e->arg[0]);
 }

@@ -1,6 +1,6 @@
-/* The step layout: a buffer's physical dims become another function of its dims. Blocking, packing, halo, rings of
- * rows, padding against aliasing and the shape of register tiles are all this one step: every access is rewritten, and
- * tests of padded loads that the new cells make needless go. */
+/* The step layout: makes a buffer's physical dims another function of its logical dims. Blocking, packing, halo, rings
+ * of rows, padding against aliasing and the shape of register tiles are all done by this step. It rewrites every
+ * access, and drops tests of padded loads that the new cells make unnecessary. */
 #include "lower/schedule/steps_util.h"
 #include <math.h>
 
@@ -12,7 +12,7 @@ struct relayout {
     expr *old;
     expr *now;
     int old_nd;
-    expr around; /* in the new cells of a parameter */
+    expr around; /* value of the new cells of a parameter */
 };
 
 static expr phys_of(struct relayout *r, const struct layout_dim *d, const expr *idx) {
@@ -28,7 +28,7 @@ static expr phys_of(struct relayout *r, const struct layout_dim *d, const expr *
     default: return e;
     }
 }
-/* Of an open extent it may be one block too many, which is never more to prove. */
+/* The number of blocks. For an open extent possibly one too many, which is easier to reason about. */
 static expr blocks_of(struct ctx *c, expr n, int64_t a) {
     int64_t cells;
     bool whole = x_is_int(n, &cells) || x_is(x_modi(c, n, a), 0);
@@ -78,7 +78,7 @@ static bool dims_ok(struct relayout *r) {
     }
     return true;
 }
-/* Different live cells must stay different. Rings have a test of their own. */
+/* Different live cells must stay different. Rings are tested separately. */
 static bool injective(struct relayout *r) {
     struct step_run *s = r->s;
     struct vars v = {0};
@@ -113,8 +113,9 @@ static bool widen(struct step_run *s, expr e, const struct vars *inner, struct e
 static bool spans(struct step_run *s, const struct ends *u, int64_t rows) {
     return x_proves_lt(s->c, x_sub(s->c, u->hi, u->lo), x_int(s->c, rows));
 }
-/* From the alloc on: nests that only store (the first rows), then one serial loop L that does the rest. The rows that
- * an iteration of L touches, which include all rows that are still needed, must fit into the ring and move forward. */
+/* The ring is legal if after its alloc there are nests that only store (the first rows), then one serial loop L that
+ * does the rest; and if the rows that an iteration of L touches, including all rows that are still needed, fit into the
+ * ring and move forward. */
 static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows) {
     struct step_run *s = r->s;
     struct ctx *c = s->c;
@@ -174,10 +175,9 @@ static bool rings_ok(struct relayout *r) {
     }
     return true;
 }
-/* Loads with fill test the physical index later: an index outside of dim d must stay outside, or hit a cell that holds
- * the fill value. New cells of a parameter hold what the step border writes in another kernel; those of other
- * buffers what the first load wants. A load that wants something else keeps its test of the logical index.
- */
+/* Loads with fill will test the physical index: an index outside of dim d must stay outside, or hit a cell that holds
+ * the fill value. New cells of a parameter hold what the step border writes in another kernel; those of other buffers
+ * hold the fill of the first load. A load with another fill keeps its test of the logical index. */
 static bool fills_ok(struct relayout *r) {
     struct step_run *s = r->s;
     struct ctx *c = s->c;
@@ -194,8 +194,8 @@ static bool fills_ok(struct relayout *r) {
         if (!e || a.v[k].buf != r->b || !e->has_fill) continue;
         if (extra && !fill) fill = r->b->scope == SC_PARAM ? r->around : e->arg[e->n - 1];
         for (int d = 0; d < r->old_nd; d++) {
-            bool keeps = false,
-                 folds = false; /* the dim's range is visible in one physical dim; may an outside index come back in? */
+            bool keeps = false, folds = false; /* keeps: one physical dim shows the dim's whole range; folds: but an
+                                                * outside index may come back inside */
             for (int q = 0; q < r->n; q++) {
                 enum dim_form form = r->v[q].form;
                 if (r->v[q].d == d)
@@ -214,7 +214,7 @@ static bool fills_ok(struct relayout *r) {
 }
 
 /* ---- rewriting */
-/* Pad lanes hold anything: an index that may lie behind the last channel is told from them before the load. */
+/* Pad lanes hold arbitrary values, so an index that may lie behind the last channel is tested before the load. */
 static expr among_channels(struct relayout *r, const expr *idx) {
     struct ctx *c = r->s->c;
     expr inside = x_bool(c, true);
@@ -225,7 +225,7 @@ static expr among_channels(struct relayout *r, const expr *idx) {
     }
     return inside;
 }
-/* The cells around the dims hold another value than `fill`: an index that leads there is told before the load. */
+/* The halo holds another value than `fill`, so an index that may lead there is tested before the load. */
 static expr off_halo(struct relayout *r, const expr *idx, expr fill) {
     struct ctx *c = r->s->c;
     expr inside = x_bool(c, true);
@@ -265,10 +265,10 @@ static bool relayout(struct step_run *s, struct buf *b, const struct layout_dim 
 }
 
 /* ---- the step */
-/* Is it a value of the type? */
+/* Can the type represent the value? */
 static bool holds_fill(enum dtype t, double fill) {
     int bits = dtype_bits(t);
-    if (dtype_is_half(t)) return isinf(fill) || fabs(fill) <= 256; /* bf16 has 8 bits for a whole number */
+    if (dtype_is_half(t)) return isinf(fill) || fabs(fill) <= 256; /* bf16 has 8 significant bits */
     if (dtype_is_float(t)) return bits > 16;
     double least = dtype_is_signed(t) ? -ldexp(1, bits - 1) : 0;
     return dtype_is_int(t) && fill >= least && fill < least + ldexp(1, bits);

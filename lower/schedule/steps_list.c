@@ -1,4 +1,4 @@
-/* Lists of steps, for what makes schedules: one function a kind appends a step. */
+/* Lists of steps: one function per kind appends a step. */
 #include "lower/schedule/steps_list.h"
 #include "lower/passes/passes.h"
 
@@ -141,8 +141,9 @@ const char *step_list_text(const struct step_list *l) {
     for (int k = 0; k < l->n; k++) text_printf(&t, "%s%s", k ? "\n" : "", step_text(l->c, &l->v[k]));
     return t.s ? text_take(&t, &l->c->arena) : "";
 }
-/* ---- Places that an open size divides: of a variable they are below that size by their form, of 0 they are 0, and
- * that is below it only if somebody says so. */
+/* ---- An index modulo an open size is below that size by its form. But if its operand becomes 0 by unrolling, it
+ * simplifies to 0, which is below the size only if that is known not to be 0. So such kernels are verified unrolled as
+ * well. */
 static bool closed_divisor(void *env, expr e) {
     (void)env;
     return (e->op != X_MOD && e->op != X_DIV) || e->type != IDX || e->arg[1]->op == X_CONST;

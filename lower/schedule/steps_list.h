@@ -1,5 +1,4 @@
-/* Schedules as lists of steps: what chooses a schedule appends steps by these functions. Names,
- * conditions and lists are copied. */
+/* Schedules as lists of steps, for strategies: these functions append steps. Names, conditions and lists are copied. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_LIST_H
 #define NN_LOWER_SCHEDULE_STEPS_LIST_H
 #include "ir/base/ctx.h"
@@ -12,7 +11,7 @@ struct step_list {
     int n, cap;
 }; /* {.c = c} is empty */
 
-/* ---- what steps are made of: lists that are written out, or grow; {0} is empty. A name that is NULL is left out. */
+/* ---- lists that steps hold, either written out or grown; {0} is empty. Names that are NULL are left out. */
 #define COUNT_OF(T, ...) (int)(sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
 #define LOOPS(...)       ((struct word_list){(const char *[]){__VA_ARGS__}, COUNT_OF(char *, __VA_ARGS__), 0})
 #define LAYOUT(...)                                                                                                    \
@@ -36,21 +35,22 @@ static inline struct layout_dim dim_flat(int d, int e) { return (struct layout_d
 /* ---- the kinds */
 void step_split(struct step_list *l, const char *loop, int64_t factor, const char *outer, const char *inner,
                 enum step_tail tail);
-/* The last tile starts early, one of a whole number of pieces. */
+/* The last tile starts early and covers a whole number of pieces. */
 void step_split_early(struct step_list *l, const char *loop, int64_t factor, const char *outer, const char *inner,
                       int64_t pieces);
 void step_tiles(struct step_list *l, const char *loop, const char *outer, const char *inner,
                 const struct tile_size *sizes, int n);
-void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name); /* name NULL: as it was */
+void step_cut(struct step_list *l, const char *loop, int64_t n, const char *name); /* name NULL: the same name */
 void step_widen(struct step_list *l, const char *loop, int64_t n);
 void step_pad(struct step_list *l, const char *loop, int64_t n);
-void step_reorder(struct step_list *l, struct word_list loops); /* one loop, or none: no step */
+void step_reorder(struct step_list *l, struct word_list loops); /* no step for fewer than two loops */
 void step_fuse(struct step_list *l, const char *outer, const char *inner, const char *name);
-void step_kind(struct step_list *l, enum loop_kind kind, struct word_list loops); /* no loop: no step */
+void step_kind(struct step_list *l, enum loop_kind kind, struct word_list loops); /* no step if there is no loop */
 void step_grain(struct step_list *l, const char *loop, int64_t n);
 void step_outline(struct step_list *l, const char *loop);
 void step_layout(struct step_list *l, const char *buf, struct layout_dims dims);
-void step_compute_at(struct step_list *l, const char *buf, const char *loop, enum scope scope); /* SC_PARAM: not said */
+void step_compute_at(struct step_list *l, const char *buf, const char *loop, enum scope scope); /* SC_PARAM: not
+                                                                                                 * written */
 void step_cache_read(struct step_list *l, const char *buf, const char *name, const char *reader);
 void step_cache_write(struct step_list *l, const char *buf, const char *name);
 void step_rfactor(struct step_list *l, const char *buf, const char *loop, int64_t lanes, const char *name);
@@ -69,9 +69,9 @@ void step_border(struct step_list *l, const char *result);
 void step_over(struct step_list *l, const char *result, const char *operand);
 void step_within(struct step_list *l, const char *result, const char *operand);
 
-/* All of them, stops at the first refused one. */
+/* Applies all of them; stops at the first one that is refused. */
 bool steps_do(struct proc *p, const struct step_list *l);
-/* Applies all steps or none. NULL, or why not: the first thing that was wrong; no diagnostics are left behind. */
+/* Applies all steps or none. Returns NULL, or the first reason for which it failed; leaves no diagnostics. */
 const char *steps_refused(struct proc *p, const struct step_list *steps);
 /* One step a line. */
 const char *step_list_text(const struct step_list *l);

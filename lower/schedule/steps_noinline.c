@@ -1,4 +1,4 @@
-/* The step noinline: a function that is called in many places is compiled once, by itself. */
+/* The step noinline: a function is compiled once and called, instead of being inlined in many places. */
 #include "lower/schedule/steps_util.h"
 
 struct called {

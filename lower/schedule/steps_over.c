@@ -1,4 +1,4 @@
-/* The step over: a result takes the storage of an operand that nothing reads afterwards (lower/reuse.c). */
+/* The step over: a result takes over the storage of an operand that nothing reads afterwards (lower/reuse.c). */
 #include "lower/schedule/steps_util.h"
 
 static void loops_above(struct step_run *s, const struct stmt *t, struct stmts *out) { /* innermost first */
@@ -10,7 +10,7 @@ static bool holds(const struct stmts *l, const struct stmt *t) {
         if (l->v[k] == t) return true;
     return false;
 }
-/* Of two statements neither of which holds the other: does a run first, in the same iteration of their common loops? */
+/* Of two statements, neither inside of the other: does a run first within an iteration of their common loops? */
 static bool runs_before(const struct stmt *a, const struct stmt *b) {
     for (const struct stmt *up = a; up; up = stmt_parent(up))
         for (const struct stmt *t = b; t; t = stmt_parent(t)) {
@@ -21,8 +21,8 @@ static bool runs_before(const struct stmt *a, const struct stmt *b) {
         }
     return false;
 }
-/* a and b are never one cell, or are one only in the same iteration of the common loops, in which it is well (first).
- */
+/* Accesses a and b never touch one cell, or only within one iteration of the common loops, where `first` says that the
+ * order is right. */
 static bool in_order(struct step_run *s, const expr *a, const expr *b, int n, const struct vars *moving,
                      const struct vars *common, bool first) {
     struct meet m = step_meet(s, a, b, n, moving);
@@ -30,12 +30,12 @@ static bool in_order(struct step_run *s, const expr *a, const expr *b, int n, co
         if (!has_var(&m.fixed, common->v[k])) return false;
     return m.never || first;
 }
-/* Each cell is read before it is overwritten: a load and a store that may touch one cell do so in one iteration of
- * their common loops, in which the load comes first. */
+/* Each cell is read before it is overwritten: a load and a store that may touch the same cell do so in one iteration of
+ * their common loops, and there the load comes first. */
 static bool load_comes_first(struct step_run *s, const struct access *load, const struct access *store) {
     struct stmts of_load = {0}, of_store = {0};
     struct vars moving = {0}, common = {0};
-    bool own = load->s == store->s; /* the value is computed before it is stored */
+    bool own = load->s == store->s; /* a statement computes its value before it stores */
     loops_above(s, load->s, &of_load);
     loops_above(s, store->s, &of_store);
     for (int k = 0; k < of_store.n; k++) {
@@ -47,7 +47,7 @@ static bool load_comes_first(struct step_run *s, const struct access *load, cons
     bool first = own || runs_before(load->s, store->s);
     if (in_order(s, store->idx, load->idx, store->n, &moving, &common, first)) return true;
     if (load->load->has_fill) return false;
-    /* axes that were fused are one in memory; the geometry is the same */
+    /* compare offsets: fused axes are comparable only there, and both buffers have the same geometry */
     expr to = buf_offset(s->c, store->buf, store->idx), from = buf_offset(s->c, load->buf, load->idx);
     return in_order(s, &to, &from, 1, &moving, &common, first);
 }

@@ -1,8 +1,7 @@
-/* The step pad: a loop of a sum of products, or of a copy, runs to the next multiple of a number, whatever its extent,
- * so that tiles of that size need no guards. Operands are zero behind their ends, by the fill of their loads.
- * Iterations that a reduced axis gains add products of zeros, which may make +0 of a sum that is -0; those of other
- * axes store to new cells of the kernel's own buffer, which nothing else reads, unless they are zero and it reads them
- * as such. */
+/* The step pad: extends a loop of a sum of products, or of a copy, to the next multiple of a number, so that tiles of
+ * that size need no guards. Operands read as zero behind their ends, by the fill of their loads. Additional iterations
+ * of a reduced axis add products of zeros, which may turn a sum of -0 into +0. Those of other axes store to new cells
+ * of the kernel's own buffer, which only loads that expect zeros there may read. */
 #include "lower/schedule/steps_util.h"
 
 struct padding {
@@ -12,7 +11,8 @@ struct padding {
     expr from, to; /* extents */
 };
 static bool uses(struct padding *q, expr e) { return x_uses_var(q->s->c, e, q->now); }
-/* The padded operand, zero where the loop runs past its end: only a bare index says where that is. */
+/* The padded operand: zero where the loop runs past its end. The index must be bare, or it would not show where that
+ * is. */
 static expr padded_load(void *env, expr e) {
     struct padding *q = env;
     struct ctx *c = q->s->c;
@@ -54,7 +54,7 @@ static bool pad_store(struct padding *q, struct stmt *t) {
                        "what `%s` adds to `%s` behind the operands' ends is not a product of zeros", q->now->name,
                        b->name);
 }
-/* What a layout has around or between the cells of a buffer may hold nothing. */
+/* Cells that a layout adds around or between those of a buffer may hold anything, so they must not be read. */
 static bool access_ok(struct padding *q, const struct access *a) {
     struct ctx *c = q->s->c;
     for (int d = 0; d < a->n; d++)

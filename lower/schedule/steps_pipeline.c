@@ -1,4 +1,4 @@
-/* The step pipeline: the stages that fill buffers run one iteration ahead of those that use them, into the other of two
+/* The step pipeline: stages that fill buffers run one iteration ahead of those that use them, alternating between two
  * slots. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>

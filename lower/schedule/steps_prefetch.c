@@ -1,4 +1,4 @@
-/* The step prefetch: the lines of memory that the next iteration reads of an operand are touched during this one. */
+/* The step prefetch: during one iteration, touches the cache lines of an operand that the next iteration reads. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
@@ -8,9 +8,9 @@ static struct stmt *around(struct stmt *t, const char *name) {
         if (is_named(t, name)) return t;
     return NULL;
 }
-/* Pieces of one loop, made by cut or sizes, stand side by side and share the work: iterations before this piece, and
- * all. An open size counts as what it is optimised for: in runs of fewer iterations some lines are not touched, in runs
- * of more those behind are, too. */
+/* Loops of one name side by side, made by cut or sizes, share the prefetching: how many iterations come before this
+ * loop, and how many there are in all. An open size counts with its typical value: smaller runs leave some lines
+ * untouched, larger ones touch lines beyond. */
 static bool shares(struct ctx *c, struct stmt *loop, int64_t *before, int64_t *all) {
     *before = *all = 0;
     struct stmt *t = loop->in->first;
@@ -33,7 +33,7 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     const expr *t;
     const int64_t *co;
     int64_t line = s->step->u.prefetch.line / dtype_bytes(b->type);
-    int64_t panel, c0, each = line; /* cells of a line for each turn */
+    int64_t panel, c0, each = line; /* cells per iteration */
     if (!x_linear_in(c, off, v, &panel, &rest) || panel <= 0)
         return step_refuse(s, "pack the buffer so that what one iteration reads is contiguous",
                            "`%s` is not read panel by panel along `%s`", b->name, v->name);
@@ -41,7 +41,7 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     vars_below(s, &ahead->u.loop.body, &inside);
     int n = x_terms(c, rest, &c0, &t, &co);
     expr base = x_addi(c, x_muli(c, x_addi(c, x_var(c, v), 1), panel), c0);
-    for (int k = 0; k < n; k++) /* loops outside of `ahead` keep their part */
+    for (int k = 0; k < n; k++) /* loops outside of `ahead` contribute as they are */
         if (!uses_any(t[k], &inside)) base = x_add(c, base, x_muli(c, t[k], co[k]));
     for (int k = 0; k < spread->n; k++) {
         struct stmt *loop = around(at, spread->v[k]);
@@ -51,7 +51,7 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
                                "`%s` has a run-time extent", spread->v[k]);
         it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
     }
-    if (!each) return true; /* it does not run where sizes are typical */
+    if (!each) return true; /* a typical run does not execute this nest */
     int64_t lines = (panel - 1) / each + 1;
     if (lines > MAX_LINES)
         return step_refuse(s, "spread the lines over more loops", "each iteration of `%s` would touch %lld lines",
@@ -65,7 +65,7 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     }
     return true;
 }
-/* Nests of another form lack it; NULL: they have all of them. */
+/* The name of a loop that this nest lacks, because it has another form; NULL: it has all of them. */
 static const char *loop_missing(struct stmt *at, struct stmt *ahead, const struct word_list *spread) {
     for (int k = 0; k < spread->n; k++) {
         struct stmt *loop = around(at, spread->v[k]);

@@ -1,5 +1,5 @@
-/* What values an index takes: symbolic ends over inner loops, for the boxes of compute_at and rings of layouts, and
- * what the `if`s around a statement say. */
+/* Ranges of an index: symbolic ends over inner loops, for the boxes of compute_at and the rings of layouts; and what
+ * the surrounding `if`s imply. */
 #include "lower/schedule/steps_util.h"
 
 static bool opaque_node(void *env, expr e) {
@@ -70,7 +70,7 @@ bool range_over(struct step_run *s, expr e, const struct vars *inner, expr *lo, 
         *lo = x_mul(c, l, l2);
         *hi = x_mul(c, h, h2);
         return true;
-    case X_GUARD: /* its ends are known as sizes, where those of what it guards are not */
+    case X_GUARD: /* 0 to the size that guards, even if the operand's range is unknown */
         if (e->arg[1]->op == X_CONST || uses_any(e->arg[1], inner)) return const_ends(c, e, lo, hi);
         *lo = x_int(c, 0);
         *hi = x_addi(c, e->arg[1], -1);

@@ -1,5 +1,5 @@
-/* The step reorder: the loops of perfect nests change places where the order of iterations that meet in a cell does
- * not matter. */
+/* The step reorder: permutes the loops of perfect nests, if the order of iterations that touch the same cell does not
+ * matter. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
@@ -16,7 +16,8 @@ struct pairs {
     struct pair *v;
     int n, cap;
 };
-/* Accesses x (a store) and y of one buffer: does the order of iterations that meet survive exchanging the pairs? */
+/* Accesses x (a store) and y of one buffer: is the order of iterations that touch the same cell unchanged when the
+ * pairs of loops are exchanged? */
 static bool order_kept(struct step_run *s, const struct access *x, const struct access *y, const struct vars *moving,
                        const struct pairs *inverted) {
     struct meet m = step_meet(s, x->idx, y->idx, x->n, moving);
@@ -98,7 +99,7 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
             return step_refuse(s, "reorder only loops whose extents do not depend on each other",
                                "the extent of `%s` depends on a loop of the nest", chain.v[k]->u.loop.var->name);
     if (!reorder_legal(s, &chain, &inverted)) return false;
-    bool independent = true, assumed = false; /* all of them, or what is left depends on the order */
+    bool independent = true, assumed = false; /* loops stay independent only if all of them are */
     for (int k = 0; k < n; k++) independent &= sorted[k]->u.loop.independent, assumed |= sorted[k]->u.loop.assumed;
     for (int k = 0; k < n; k++) {
         struct stmt *t = chain.v[at[k]];
@@ -108,7 +109,7 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
     }
     return true;
 }
-/* Named loops that enclose each other must now be in order: else something stood between them. */
+/* Named loops that enclose each other must now be in order; if not, another statement stands between them. */
 static bool in_order(struct step_run *s, struct stmt *t) {
     int p = position(s, t->u.loop.var->name);
     struct stmt *fork = NULL;

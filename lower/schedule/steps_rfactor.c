@@ -1,9 +1,9 @@
-/* The step rfactor: a reduction makes partial results side by side, which are then reduced. Both are stages of their
- * own; compute_at gives them their place. */
+/* The step rfactor: a reduction is split into several partial results, which are then reduced. Both are stages;
+ * compute_at places them. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-/* What is left of the reduction over `loop` behind its last whole group of f: one term after the other, in order. */
+/* The terms after the last whole group of f along `loop` are added one after the other, in order. */
 static void add_rest(struct step_run *s, const struct pristine *p, int u, struct stmt *loop, int64_t f) {
     struct ctx *c = s->c;
     const struct var *red = loop->u.loop.var,
@@ -25,7 +25,7 @@ static void add_rest(struct step_run *s, const struct pristine *p, int u, struct
     struct stmt *t = s_store(c, p->buf, idx, p->buf->nd, st->u.store.op, x_subst(c, st->u.store.value, &sub));
     stmt_insert_before(p->nest[u], s_nest(c, loops.v, loops.n, t));
 }
-/* What the loops over partial results are called; those of a buffer that is itself partial results have the name. */
+/* The name for the loop over partial results: another one if the buffer is itself made of partial results. */
 static const char *lane_of(const struct pristine *p, int u) {
     for (int d = 0; d < p->buf->nd; d++) {
         const struct var *a = axis_var(p, u, d);
@@ -43,7 +43,7 @@ bool apply_rfactor(struct step_run *s) {
     struct buf *b = p.buf;
     if (p.n < 2) return step_refuse(s, NULL, "`%s` is no reduction", b->name);
     struct stmt *loop = NULL;
-    int u = 1; /* the update that has the loop */
+    int u = 1; /* the update that contains the loop */
     for (int j = 1; j < p.n; j++)
         for (int k = 0; k < p.chain[j].n; k++)
             if (!loop && is_named(p.chain[j].v[k], over)) loop = p.chain[j].v[k], u = j;

@@ -1,4 +1,4 @@
-/* The step scratch: what a kernel needs besides its operands and results, the caller provides. */
+/* The step scratch: the caller provides the memory that a kernel needs besides its operands and results. */
 #include "lower/schedule/steps_util.h"
 
 static struct stmt *alloc_of(struct step_run *s, const struct buf *b) {
@@ -8,7 +8,7 @@ static struct stmt *alloc_of(struct step_run *s, const struct buf *b) {
         if (all.v[k]->kind == S_ALLOC && all.v[k]->u.alloc.buf == b) return all.v[k];
     return NULL;
 }
-/* Parameters come first among the buffers. */
+/* Keeps parameters first among the buffers. */
 static void params_first(struct step_run *s) {
     struct proc *p = s->p;
     int n = 0;
@@ -26,7 +26,9 @@ bool apply_scratch(struct step_run *s) {
     bufs_named(s, base, &v, &n);
     for (int k = 0; k < n; k++) {
         struct stmt *alloc = alloc_of(s, v[k]);
-        if (v[k]->scope != SC_ARENA || v[k]->fill || !alloc) continue; /* what is filled is filled where it is made */
+        if (v[k]->scope != SC_ARENA || v[k]->fill || !alloc)
+            continue; /* a buffer with a fill is filled where it is
+                       * allocated */
         for (struct stmt *up = stmt_parent(alloc); up; up = stmt_parent(up))
             if (up->kind == S_FOR && up->u.loop.kind != LK_SERIAL && up->u.loop.kind != LK_UNROLL)
                 return step_refuse(s, NULL, "each iteration of the %s loop `%s` has a `%s` of its own",

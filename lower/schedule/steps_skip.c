@@ -1,21 +1,22 @@
-/* The step skip: iterations in which a sum of products reads nothing but what lies outside of an operand, which is
- * zero, add nothing, and are left out: taps of a window that meet padding alone, as those of far dilations do. A test
- * before the iteration's loops finds them. What is multiplied by these zeros must be finite, which whoever asks for the
- * step knows; it may leave -0 where adding 0 makes +0. */
+/* The step skip: leaves out iterations of a sum of products that only read outside of an operand, where it is zero:
+ * taps of a window that meet only padding, as with large dilations. A test before the inner loops detects them. The
+ * other factor must be finite, which is up to the caller of the step. A sum may become -0 where adding 0 would make it
+ * +0. */
 #include "lower/schedule/steps_util.h"
 
 static bool is_zero_outside(expr e) {
     expr fill = e->op == X_LOAD && e->has_fill ? e->arg[e->n - 1] : NULL;
     return fill && fill->op == X_CONST && (dtype_is_float((enum dtype)fill->type) ? fill->u.f == 0 : fill->u.i == 0);
 }
-/* The factor of what is added that may be zero so; NULL: nothing is added, or no factor. */
+/* The factor of an added product that is zero outside of its operand; NULL: the statement adds no product, or no factor
+ * is. */
 static expr zero_factor(const struct stmt *t) {
     expr v = t->u.store.value;
     if (!is_fma_update(t) && !(t->u.store.op == RED_SUM && v->op == X_MUL)) return NULL;
     return is_zero_outside(v->arg[0]) ? v->arg[0] : is_zero_outside(v->arg[1]) ? v->arg[1] : NULL;
 }
-/* Does an iteration of v read a cell along each dim in which v moves? Other dims are tested where they are read. NULL:
- * its ends are not known. */
+/* The condition that an iteration of v reads inside of the operand in each dim that v moves. Other dims are tested by
+ * the load itself. NULL: the range of an index is unknown. */
 static expr meets(struct step_run *s, expr load, const struct var *v, const struct vars *inner) {
     expr all = x_bool(s->c, true), lo, hi;
     for (int d = 0; d < load->n - 1; d++) {

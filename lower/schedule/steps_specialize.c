@@ -1,5 +1,5 @@
-/* The step specialize: a copy of a loop for the sizes for which a condition holds. Conditions look like
- * 7<M  M<=2*H+1  1<#y.m  joined by &. */
+/* The step specialize: makes a copy of a loop for sizes that satisfy a condition, such as 7<M, M<=2*H+1, 1<#y.m, joined
+ * by &. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
@@ -8,7 +8,7 @@ static const struct sym *find_sym(struct step_run *s, const char *at, size_t n) 
         if (strlen(s->p->syms.v[k]->name) == n && !strncmp(s->p->syms.v[k]->name, at, n)) return s->p->syms.v[k];
     return NULL;
 }
-/* The extent that all loops of that name have; it must not depend on other loops. */
+/* The extent of all loops with that name; it must be the same for all, and must not depend on other loops. */
 static expr find_extent(struct step_run *s, const char *name) {
     struct stmts all = {0};
     expr e = NULL;
@@ -77,7 +77,7 @@ static expr parse_cond(struct step_run *s, const char *at) {
         if (*at != '&') return NULL;
     }
 }
-/* `loop` and those in it become PREFIX.LOOP, so that steps can tell the copy from what it was copied from. */
+/* Renames `loop` and those in it to PREFIX.LOOP, so that steps can tell the copy from the original. */
 static void rename_loop(struct step_run *s, struct stmt *loop, const char *prefix) {
     const struct var *old = loop->u.loop.var,
                      *v = var_new(s->c, internf(s->c->names, "%s.%s", prefix, old->name), old->extent);

@@ -1,5 +1,5 @@
-/* The steps split and cut: a loop becomes tiles, or a first and a second part. What is computed stays, and so does the
- * order, but for the tail `overlap`, which does some iterations twice. */
+/* The steps split and cut: a loop becomes tiles, or two parts. They preserve what is computed, and the order, except
+ * for the tail `overlap`, which repeats some iterations. */
 #include "lower/schedule/steps_util.h"
 
 /* ---- split */
@@ -13,7 +13,7 @@ struct split {
     struct stmt *at;
 };
 
-/* Is what decides about the statement itself, or how often it is done, read from memory? */
+/* Does the statement read memory to decide whether, or how often, it runs something? */
 static bool reads_to_decide(const struct stmt *t) {
     return t->kind == S_WHILE || (t->kind == S_IF && x_has(t->u.cond.cond, XF_LOAD)) ||
            (t->kind == S_FOR && x_has(t->u.loop.var->extent, XF_LOAD));
@@ -32,7 +32,7 @@ static void guard_stores(struct step_run *s, struct block *b, expr cond) {
         }
     }
 }
-/* All of b but its allocations. */
+/* Puts all of b but its allocations under the condition. */
 static void guard_whole(struct step_run *s, struct block *b, expr cond) {
     struct stmt *g = s_if(s->c, cond);
     for (struct stmt *t = b->first, *next; t; t = next) {
@@ -43,8 +43,8 @@ static void guard_whole(struct step_run *s, struct block *b, expr cond) {
     }
     block_append(b, g);
 }
-/* `if v < n` around every store below b, so that nests stay perfect; or around what is no nest, as it reads what it
- * does. */
+/* Adds `if v < n` around every store below b, so that nests stay perfect. Around a whole block, if it decides by
+ * reading memory what it does. */
 static bool guard_block(struct step_run *s, struct block *b, expr cond) {
     struct stmts all = {0};
     bool reads = false;
@@ -58,7 +58,7 @@ static bool guard_block(struct step_run *s, struct block *b, expr cond) {
     (reads ? guard_whole : guard_stores)(s, b, cond);
     return true;
 }
-/* Puts `count` tiles of size f in front of the loop that is split; iteration = tile * f + base + inner. */
+/* Inserts `count` tiles of size f before the loop that is split; iteration = tile * f + base + inner. */
 static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum step_tail how) {
     struct ctx *c = q->s->c;
     struct stmt *old = q->at;
@@ -80,7 +80,8 @@ static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum 
     if (how == TAIL_GUARD && !x_proves_lt(c, v, n)) return guard_block(q->s, &fi->u.loop.body, x_cmp(c, X_LT, v, n));
     return true;
 }
-/* The last tile, of so many, starts early and does some iterations twice: they must give the same again. */
+/* The last of `last` tiles starts early and repeats some iterations, which must therefore give the same result
+ * again. */
 static bool can_repeat(struct split *q, int64_t last) {
     struct step_run *s = q->s;
     struct stmt *loop = q->at, *bad = opaque_in(s, &loop->u.loop.body);
@@ -129,7 +130,7 @@ static bool split_sizes(struct split *q) {
     }
     return true;
 }
-/* Full tiles, then one (optional) tile for each power of two of `least` below the factor. */
+/* Full tiles, then for each power of two of `least` below the factor at most one tile. */
 static bool split_powers(struct split *q, int64_t least) {
     struct ctx *c = q->s->c;
     int64_t f = q->factor, p = least;
@@ -142,8 +143,8 @@ static bool split_powers(struct split *q, int64_t least) {
     }
     return true;
 }
-/* What is left of full tiles is one more of whole pieces, which starts early; where its size is not known, or all of
- * the extent is less, whole pieces and one that does. */
+/* The remainder after full tiles is one more tile of whole pieces, which starts early. If the remainder has no known
+ * size, or the whole extent is less than a tile: single pieces, the last of which starts early. */
 static bool split_pieces(struct split *q) {
     struct ctx *c = q->s->c;
     expr n = q->at->u.loop.var->extent;

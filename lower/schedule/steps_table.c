@@ -1,5 +1,5 @@
-/* The schedule steps, one row each: the fields of its text, and who applies it. Each step is in the file steps_NAME.c,
- * a few with their likes. See steps.h. */
+/* The schedule steps, one row each: the fields of the text, and the function that applies it. Each step is in a file
+ * steps_NAME.c, a few together with related ones. See steps.h. */
 #include "lower/schedule/steps_util.h"
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
-/* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text
- * whose parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand
- * is of the hole's type (of an instruction that moves cells: as wide) and its cells lie to each other as the hole's do
- * (STRIDE_ANY: along that loop, any number apart); to an instruction of tiles a nest of any sizes that is of its kind
- * (ir/loop/tile_nest.h). The nest stays inside the instruction as its meaning. */
+/* The step tensorize: replaces nests that equal an instruction's body by the instruction. The row's body is loop IR
+ * text whose parameters are the holes. A nest matches if extents, update and value are the same; and each hole's
+ * operand has the hole's type (for an instruction that moves cells: the same width) and the same strides as the hole
+ * (STRIDE_ANY: any along that loop). An instruction on tiles matches nests of any size of its kind
+ * (ir/loop/tile_nest.h). The nest stays inside of the instruction as its meaning. */
 #include "ir/loop/tile_nest.h"
 #include "lower/schedule/steps_util.h"
 #include <string.h>
@@ -10,7 +10,8 @@
 enum { MAX_HOLES = 6, MAX_LOOPS = 5 };
 struct bound {
     struct buf *buf;
-    expr off, cell; /* of the operand's first cell in buf; of the nest's cell behind it, as the body says it */
+    expr off, cell; /* offset of the operand's first cell in buf; offset of the nest's cell from it, according to the
+                     * body */
 };
 struct match {
     struct step_run *s;
@@ -25,7 +26,7 @@ static int hole_of(const struct match *m, const struct buf *param) {
         if (!strcmp(m->row->holes[k].name, param->name)) return k;
     return -1;
 }
-/* An access of the body, with the nest's variables, and one of the nest. */
+/* Binds a hole: an access of the body, in the nest's variables, and the corresponding access of the nest. */
 static bool bind(struct match *m, struct buf *param, const expr *at, struct buf *buf, const expr *idx) {
     struct ctx *c = m->s->c;
     int h = hole_of(m, param);
@@ -33,7 +34,7 @@ static bool bind(struct match *m, struct buf *param, const expr *at, struct buf 
     struct subst to_nest = {{.arena = &m->s->tmp}};
     if (h < 0 || !instr_has_type(m->row, &m->row->holes[h], buf, m->stored) || !instr_holds(m->row, param->name, buf))
         return false;
-    if (m->row->scope == SCOPE_TILE) { /* where its cells lie is asked when all operands are known */
+    if (m->row->scope == SCOPE_TILE) { /* offsets are found later, when all operands are known */
         m->holes[h] = (struct bound){buf, buf_offset(c, buf, idx), NULL};
         return buf->scope != SC_REG;
     }
@@ -64,7 +65,7 @@ static bool same_leaf(expr p, expr e) {
     }
 }
 static bool unify(struct match *m, expr p, expr e);
-/* The factors may stand the other way round. */
+/* The factors may be in either order. */
 static bool unify_product(struct match *m, expr p, expr e) {
     struct bound before[MAX_HOLES];
     if (p->n == 3 && !unify(m, p->arg[2], e->arg[2])) return false;
@@ -83,7 +84,8 @@ static bool unify(struct match *m, expr p, expr e) {
         if (!unify(m, p->arg[k], e->arg[k])) return false;
     return true;
 }
-/* An instruction reads all operands before it stores: an operand in the stored buffer must be the very cells stored. */
+/* An instruction reads all operands before it stores. So an operand in the stored buffer must be exactly the stored
+ * cells. */
 static bool in_place_ok(struct match *m, int out) {
     const struct instr_hole *h = m->row->holes;
     for (int k = 0; k < MAX_HOLES && h[k].name; k++) {
@@ -92,7 +94,7 @@ static bool in_place_ok(struct match *m, int out) {
     }
     return true;
 }
-/* The loops are those of the body. */
+/* The nest's loops have the extents and kinds of the body's. */
 static bool same_loops(const struct match *m) {
     if (m->nest.n != m->pattern.n) return false;
     for (int k = 0; k < m->nest.n; k++) {
@@ -102,7 +104,8 @@ static bool same_loops(const struct match *m) {
     }
     return true;
 }
-/* The operands, which are three buffers, lie as a product of tiles has them; then their first cells are known. */
+/* The operands are three different buffers, laid out as a product of tiles requires. Sets the offsets of their first
+ * cells. */
 static bool is_tile_nest(struct match *m) {
     struct bound *h = m->holes;
     struct tile_nest t;

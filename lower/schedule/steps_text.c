@@ -1,5 +1,5 @@
-/* Steps as text: one reader and one printer for all kinds, by the fields that the table in steps_table.c lists. What is
- * read and printed is canonical; reading that gives the same step. */
+/* Steps as text: one reader and one printer for all kinds, driven by the fields listed in steps_table.c. The printed
+ * form is canonical, and reading it gives the same step. */
 #include "lower/schedule/steps_util.h"
 #include <errno.h>
 #include <math.h>
@@ -49,7 +49,7 @@ static bool read_words(struct step_run *s, const char *p, struct words *out) {
             w.key = piece(s, from, p);
             from = ++p;
             while (*p && !space(*p) && *p != '[') p++;
-        } else if (*p == '=') { /* part of a condition */
+        } else if (*p == '=') { /* the = is part of a condition */
             while (*p && !space(*p)) p++;
         }
         if (*p == '[') {
@@ -84,7 +84,7 @@ static bool word_int(const char *t, int64_t *v) {
     *v = x;
     return *t && *t != ' ' && !*end && !errno;
 }
-/* A whole number that is one in floats, too, or an infinity. */
+/* A whole number that floats represent exactly, or an infinity. */
 static bool word_fill(const char *t, double *v) {
     int64_t whole = 0;
     bool infinite = !strcmp(t, "inf") || !strcmp(t, "-inf");
@@ -130,14 +130,14 @@ static void print_dim(struct text *t, const struct layout_dim *d) {
     }
 }
 
-/* ---- words of one choice */
+/* ---- words from a fixed set */
 static const char *tail_text(int k) {
     static const char *const names[TAIL_COUNT] = {"", "cut", "cut2", "guard", "overlap"};
     return names[k];
 }
 static const char *kind_text(int k) { return loop_kind_name((enum loop_kind)k); }
 static const char *scope_text(int k) { return scope_name((enum scope)k); }
-/* Which of the names in [0, n) but those in the bits `not`; -1: none. */
+/* The index of `text` among the names [0, n), except those in the bit set `not`; -1: none. */
 static int choice(const char *text, const char *(*name)(int), int n, unsigned not ) {
     for (int k = 0; k < n; k++)
         if (!(not >> k & 1) && !strcmp(name(k), text)) return k;
@@ -150,7 +150,7 @@ enum {
 
 /* ---- reading fields */
 enum got { ABSENT, GOT, REFUSED };
-/* The first word that was not taken and has no key, if it is a list or not, as asked. */
+/* The first word without a key that is not used yet and is a list, or is not, as asked. */
 static struct word *next_word(struct words *w, bool list) {
     for (int k = 0; k < w->n; k++)
         if (!w->v[k].taken && !w->v[k].key) return w->v[k].is_list == list ? &w->v[k] : NULL;
@@ -238,7 +238,7 @@ static enum got read_field(struct step_run *s, const struct step_field *f, struc
     x->taken = r == GOT;
     return r;
 }
-/* Reads the words after the name as the row's fields. ABSENT: they are of another form. */
+/* Reads the words after the name as the row's fields. ABSENT: they have another form. */
 static enum got read_form(struct step_run *s, const struct step_row *row, const struct words *from, struct step *out) {
     struct words w = {NEWN(&s->tmp, struct word, from->n + 1), from->n, from->n};
     for (int k = 0; k < w.n; k++) w.v[k] = from->v[k];
@@ -300,7 +300,7 @@ bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const c
 static void print_names(struct text *t, const struct word_list *n) {
     for (int k = 0; k < n->n; k++) text_printf(t, "%s%s", k ? " " : "", n->v[k]);
 }
-/* Nothing for what was left out. */
+/* Prints nothing for fields that were left out. */
 static void print_value(struct text *t, const struct step_field *f, const void *from) {
     const struct word_list *names = from;
     const struct tile_sizes *sizes = from;

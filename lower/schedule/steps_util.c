@@ -1,5 +1,5 @@
-/* Helpers of the schedule steps: refusal, finding loops and stages, accesses. The question whether two
- * iterations meet in one cell, on which most legality tests rest, is answered in ir/loop/dependence.c. */
+/* Helpers of the schedule steps: refusal, finding loops and stages, accesses. Most legality tests ask whether two
+ * iterations touch the same cell; ir/loop/dependence.c answers that. */
 #include "lower/schedule/steps_util.h"
 #include "ir/loop/kinds.h"
 #include <stdlib.h>
@@ -72,7 +72,7 @@ bool in_instruction(const struct stmt *t) {
     while (t && t->kind != S_INSTR) t = stmt_parent(t);
     return t;
 }
-/* Those of an instruction's body are its meaning: what happens there is decided. */
+/* Finds the loops named `name`. Those in an instruction's body do not count: they only define its meaning. */
 bool find_loops(struct step_run *s, const char *name, struct stmts *out) {
     struct stmts all = {0};
     VEC(const char *) names = {0};
@@ -158,7 +158,7 @@ bool only_accessed(struct step_run *s, const struct buf *b) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        bool moves = t->kind == S_PREFETCH; /* with the loads */
+        bool moves = t->kind == S_PREFETCH; /* a prefetch moves along with the loads */
         if (t->kind == S_WHILE || (!moves && stmt_names(t, b)))
             return step_refuse(s, NULL, "`%s` is used by %s", b->name, stmt_what(t));
     }

@@ -1,5 +1,5 @@
-/* What the steps share: a step that is being applied, refusal, finding loops, chains and accesses, and the test whether
- * two iterations can meet in one cell (ir/loop/dependence.h). Private to lower/schedule. */
+/* What the steps share: the step in progress, refusal, finding loops, chains and accesses, and the test whether two
+ * iterations can touch the same cell (ir/loop/dependence.h). Private to lower/schedule. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #define NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #include "ir/base/checked.h"
@@ -7,12 +7,13 @@
 #include "lower/memory/local_memory.h"
 #include "lower/schedule/steps.h"
 
-/* A step that is being applied. */
+/* A step in progress. */
 struct step_run {
     struct ctx *c;
     struct proc *p;
     const struct step *step;
-    const struct step_row *rows; /* step_rows, which the files of the steps cannot name: it names them */
+    const struct step_row *rows; /* step_rows; a pointer, because the table refers to the files of the steps, not the
+                                  * other way round */
     const char *line;            /* its text */
     struct arena tmp;            /* freed when the step is done */
     bool reassociates;           /* this application changed the order of a float sum */
@@ -30,7 +31,7 @@ struct stmts {
 /* ---- finding */
 void stmts_below(struct step_run *s, struct block *b, struct stmts *out); /* every statement below b, parents first */
 void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out);   /* t and every statement below it */
-bool in_instruction(const struct stmt *t);                                /* it is what one does */
+bool in_instruction(const struct stmt *t);                                /* inside of an instruction's body */
 bool is_named(const struct stmt *t, const char *name);                    /* a loop of that name */
 bool find_loops(struct step_run *s, const char *name, struct stmts *out); /* refuses if there is none */
 struct buf *find_buf(struct step_run *s, const char *base);               /* refuses if there is none */
@@ -65,19 +66,19 @@ struct accesses {
 void accesses_of(struct step_run *s, struct block *b, struct accesses *out);
 void accesses_in(struct step_run *s, struct stmt *t, struct accesses *out);
 bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
-/* Steps cannot reason about it (call, while, swap, barrier ...). */
+/* Steps cannot analyse it (call, while, swap, barrier ...). */
 bool is_opaque(const struct stmt *t);
 /* Such a statement below b, or NULL. */
 struct stmt *opaque_in(struct step_run *s, struct block *b);
-/* Does t use b as a whole, by its name, not by cells as loads and stores do? */
+/* Does t use b as a whole, instead of single cells as loads and stores do? */
 bool stmt_names(const struct stmt *t, const struct buf *b);
 const char *stmt_what(const struct stmt *t);
 
-/* Two iterations that differ in `moving` touch cell a and cell b: what follows if that is one cell? */
+/* Two iterations that differ in `moving` access indices a and b: what follows if these are the same cell? */
 struct meet step_meet(struct step_run *s, const expr *a, const expr *b, int n, const struct vars *moving);
-/* Ends of e while the variables `inner` run, as expressions over the others. false: not bounded so. */
+/* Range of e while the variables `inner` run, in terms of the other variables. false: no such range is known. */
 bool range_over(struct step_run *s, expr e, const struct vars *inner, expr *lo, expr *hi);
-/* What the `if`s around t say: is e >= 0 for certain there? */
+/* Do the `if`s around t guarantee that e >= 0 there? */
 bool holds_nonneg(struct step_run *s, const struct stmt *t, expr e);
 
 /* ---- building */
@@ -95,38 +96,39 @@ expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fi
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
 void drop_buf(struct step_run *s, struct buf *b);
 void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
-/* For pad and widen: the loop is serial, and holds nothing but nests of stores whose extents do not depend on it. */
+/* For pad and widen: the loop is serial and contains only nests of stores whose extents do not depend on it. */
 bool only_nests(struct step_run *s, struct stmt *loop);
-bool is_own_buf(const struct buf *b); /* the kernel's: nobody else sees it */
-/* Dim d of such a buffer, which is in its first layout, gets n cells; refuses where somebody would notice. zero: the
- * new ones will hold that. */
+bool is_own_buf(const struct buf *b); /* nobody but the kernel sees it */
+/* Gives dim d of such a buffer, which must not have a layout yet, n cells; refuses if a reader could notice. zero: the
+ * new cells will hold 0. */
 bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero);
 
 /* A stage in lowered form, not yet scheduled: the top-level nests that write one buffer. */
 struct pristine {
     struct buf *buf;
-    int n;                 /* 1: value; 2: init, update; 3: and a second update, for the rest that rfactor leaves */
+    int n;                 /* 1: value; 2: init, update; 3: also a second update, for the remainder that rfactor
+                            * leaves */
     struct stmt *nest[3];  /* top-level statements */
     struct stmts chain[3]; /* their loops; none for a scalar */
     struct stmt *store[3];
 };
-/* Finds it; refuses if the buffer is written otherwise, or an index is not one loop variable. */
+/* Finds the stage; refuses if something else writes the buffer, or if an index is not a single loop variable. */
 bool find_pristine(struct step_run *s, const char *name, struct pristine *out);
 
-/* What the producer's nests read must not change between where they stand and `upto`, where they go. */
+/* What the producer's nests read must not change between their position and `upto`, their new position. */
 bool inputs_stable(struct step_run *s, const struct pristine *p, struct stmt *upto);
-/* Nothing uses b as a whole: a stage is placed before that. */
+/* Nothing uses b as a whole; otherwise stages are placed before that use. */
 bool only_loads(struct step_run *s, const struct buf *b);
-/* The loop of the stage's nest k that is axis d of its buffer; NULL if that index is the constant 0. */
+/* The loop variable of the stage's nest k that indexes dim d of its buffer; NULL if that index is the constant 0. */
 const struct var *axis_var(const struct pristine *p, int k, int d);
 
 /* ---- parameters, names */
 bool only_accessed(struct step_run *s,
-                   const struct buf *b);              /* only loads and stores, which say what cells they touch */
-bool free_name(struct step_run *s, const char *name); /* a name for a new buffer */
+                   const struct buf *b);              /* only by loads and stores, which say which cells they touch */
+bool free_name(struct step_run *s, const char *name); /* the name can be given to a new buffer */
 const char *loop_name(struct ctx *c, const char *buf, const char *axis);
 
-/* The result and the operand that over and within name: parameters that are read and written cell by cell. */
+/* The result and the operand named by the steps over and within: parameters that are only accessed cell by cell. */
 bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x);
 
 /* ---- rows' functions */
@@ -139,8 +141,8 @@ bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x);
 STEP_FUNCTIONS(X)
 #undef X
 bool tensorize_with(struct step_run *s, const struct instr_row *row);
-/* Lanes of a vector loop access cells side by side, or one cell; or load every other or every third one. */
+/* Lanes of a vector loop access contiguous cells, or one cell; loads may also have a stride of 2 or 3. */
 bool vector_strides_ok(struct step_run *s, struct stmt *loop);
-/* Places that the run chooses for all lanes alike, and guards, get forms that have lanes (steps_lanes.c). */
+/* Rewrites loads with run-time selects or guards into forms that vectorise (steps_lanes.c). */
 void read_in_lanes(struct step_run *s, struct stmt *loop);
 #endif

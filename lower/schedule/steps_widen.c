@@ -1,8 +1,8 @@
-/* The step widen: a loop over channels that do not fill their last block runs over all of it. What it computes
- * more goes into pad lanes, the cells that a blocked layout has behind the last channel, and only there: no cell of a
- * tensor depends on a pad lane, whatever it holds, since iterations that were there before read what they read before.
- * So nothing is masked, not for a division by zero either; what would fail a check there is not widened. Buffers of the
- * kernel's own get cells for the new lanes. */
+/* The step widen: a loop over channels that do not fill their last block is extended to all of it. The additional
+ * iterations write only to pad lanes, the cells of a blocked layout behind the last channel. No cell of a tensor
+ * depends on a pad lane, because the original iterations still read what they read before; so nothing needs a mask, not
+ * even a division by zero. Only loops in which a check could fail there are refused. Buffers of the kernel's own get
+ * cells for the new lanes. */
 #include "lower/schedule/steps_util.h"
 
 struct widening {
@@ -15,7 +15,7 @@ static const char *const block_it = "block the channels of every parameter by th
 bool is_own_buf(const struct buf *b) {
     return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION && b->scope != SC_KEPT;
 }
-/* Before the first cell along physical dim k lie some that hold nothing in particular. */
+/* Physical dim k has cells of undefined value before the first one. */
 static bool has_blank_border(struct ctx *c, const struct buf *b, int k) {
     int64_t step;
     expr before;
@@ -23,7 +23,7 @@ static bool has_blank_border(struct ctx *c, const struct buf *b, int k) {
         if (x_linear_in(c, b->map[k], b->lvar[d], &step, &before) && step == 1 && !x_is(before, 0)) return true;
     return false;
 }
-/* Dim d of b holds `from` channels and, behind them, cells up to `to`: is idx the place of the channel `old`? */
+/* Dim d of b holds `from` channels and then unused cells up to `to`. Is idx the position of channel `old`? */
 static bool stores_channel(struct widening *w, const struct buf *b, const expr *idx, int d) {
     struct ctx *c = w->s->c;
     if (!x_is(b->logical[d], w->from) && !(is_own_buf(b) && x_is(b->logical[d], w->to))) return false;
@@ -33,8 +33,8 @@ static bool stores_channel(struct widening *w, const struct buf *b, const expr *
     }
     return true;
 }
-/* Loads whose indices are proven to lie inside need no fill. No statement may go: callers go on with those they have.
- */
+/* Drops the fill of loads that are proven to be inside. Statements are changed in place: callers keep pointers to
+ * them. */
 static expr refilled_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct ctx *c = ((struct step_run *)env)->c;
     return x_load(c, b, idx, n, fill && buf_proves_inside(c, b, idx) ? NULL : fill);
@@ -87,7 +87,7 @@ static bool store_ok(struct widening *w, const struct stmt *t) {
     return step_refuse(s, block_it, "iterations that `%s` would gain store to cells of `%s` that are in use",
                        w->old->name, b->name);
 }
-/* One value for each channel, of another kernel: it lies plain, and is read at the channel alone. */
+/* A value for each channel, computed by another kernel: not in blocks, and indexed by the channel alone. */
 static bool is_channel_vector(const struct widening *w, const struct access *a) {
     struct ctx *c = w->s->c;
     bool found = false;
@@ -109,14 +109,14 @@ static bool access_ok(struct widening *w, const struct access *a) {
     }
     return true;
 }
-/* Those that the loop's new iterations would read behind the end read 0 there. */
+/* Such a vector reads as 0 in the new iterations past its end. */
 static expr load_inside(void *env, struct buf *b, expr *idx, int n, expr fill) {
     const struct widening *w = env;
     struct ctx *c = w->s->c;
     bool inside = fill || buf_proves_inside(c, b, idx);
     return x_load(c, b, idx, n, inside ? fill : x_num(c, dtype_value(b->type), 0));
 }
-/* Does a check of e look at the channel? In a pad lane it may fail, though nothing depends on that lane. */
+/* Does e have no check that depends on the channel? It could fail in a pad lane, although nothing uses that lane. */
 static bool unchecked(void *env, expr e) {
     const struct widening *w = env;
     return e->op != X_GUARD || !x_uses_var(w->s->c, e, w->old);

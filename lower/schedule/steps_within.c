@@ -1,8 +1,8 @@
-/* The step within: an operand lies inside of the result that it was copied into (lower/coalesce.c). */
+/* The step within: an operand is stored inside of the result into which it was copied (lower/coalesce.c). */
 #include "lower/schedule/steps_util.h"
 
 static expr only_turn(void *env, expr e) { return e->op == X_VAR && x_is(e->u.var->extent, 1) ? x_int(env, 0) : NULL; }
-/* The store copies a cell of x to the cell of y that lies *cells further on. */
+/* The store copies a cell of x to the cell of y that is *cells further on. */
 static bool copies(struct ctx *c, const struct stmt *t, const struct buf *y, const struct buf *x, int64_t *cells) {
     expr v = t->u.store.value;
     if (t->u.store.buf != y || t->u.store.op != RED_NONE || v->op != X_LOAD || v->u.buf != x || v->has_fill)
@@ -49,8 +49,7 @@ static void count_load(void *env, const struct stmt *t, expr load) {
     (void)t;
     q->loads += load->u.buf == q->x;
 }
-/* The kernel reads x only to copy it into y, every cell of the smaller one, *cells further on. all: and does nothing
- * else. */
+/* Implements kernel_copies, see schedule.h. */
 bool kernel_copies(struct ctx *c, struct proc *p, const struct buf *y, const struct buf *x, int64_t *cells, bool *all) {
     struct copy_scan q = {c, y, x, 0, 0, 0, 0, true, false};
     int64_t nx, ny;

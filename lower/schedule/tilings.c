@@ -1,26 +1,26 @@
-/* The points of a contraction: tiles of registers, and how much of the sum and of the rows is done at a time, ranked by
- * predicted cycles. Along which axes they lie is chosen by contraction.c before; the steps are made by
- * contraction_steps.c. The choices and their reasons are in docs/schedules.md. See tiling.h. */
+/* The points of a contraction: register tiles, and how much of the sum and of the rows is done at a time, ranked by
+ * predicted cycles. contraction.c has chosen the axes before; contraction_steps.c makes the steps. The choices and
+ * their reasons are in docs/schedules.md. See tiling.h. */
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What may be left out when a step is refused. */
+/* What may be dropped from a tiling when a step is refused. */
 enum part { NOTHING, BY_ROWS, STAGE, PREFETCH, CHUNKS, LONE, GROUPS, LANES };
 
 /* ---- the tile */
-/* So many cells beside each other, at most n, which do not reach into another group. */
+/* At most n cells that lie side by side in one group. */
 static int neighbours_in(const struct tiling *g, int n) {
     int64_t cells = g->per ? g->per : g->N;
     if (cells > 0 && cells < n) n = (int)cells;
     while (g->per && g->per % n) n--;
     return n;
 }
-/* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
- * the other, and a line has one operand less to hold. The code stays small, and the lengths of tiles that are left are
- * few. */
+/* Without vectors: 4 x 2 cells, or 4 x 4 if the machine takes a longer loop body. If one axis is short, the other gets
+ * its cells; a single line has one operand less to hold, so it may be longer. This keeps the code small, and there are
+ * few sizes of remaining tiles. */
 static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     bool whole = g->op.type == I32 && u->m->whole_tile;
     int cells = whole ? u->m->whole_tile : u->m->body, side = cells < 8 ? 2 : 4, line = whole ? cells + 2 : 8;
@@ -32,8 +32,8 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     }
     g->nv = g->nr;
 }
-/* Of lanes of several groups: panels read whole vectors of the other operand, and beside the accumulators there is room
- * for the weights of a window along the rows, for each vector, and for as many cells. */
+/* Rows of a tile if vectors span several groups. Panels use whole vectors of the other operand; besides the
+ * accumulators, registers must hold the weights of a window along the rows, for each vector, and as many cells. */
 static int64_t mixed_rows(struct plan *u, const struct tiling *g, int nr, int64_t vectors) {
     const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
     int64_t window = v && const_extent(v) > 1 && slides_along_rows(u, g, v) ? const_extent(v) : 1;
@@ -41,20 +41,20 @@ static int64_t mixed_rows(struct plan *u, const struct tiling *g, int nr, int64_
     if (nr % g->mixed || vectors % g->mixed || (g->mixed > 1 && vectors % nr) || fits < 1) return 0;
     return g->counted < fits ? g->counted : fits;
 }
-/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; those of all mr rows where
- * compilers load ahead. 0: there are not so many vectors, or they reach into another group. */
+/* Rows that fit with nr vectors: registers must hold the accumulators, nr operands and one broadcast; or the broadcasts
+ * of all rows, if compilers hoist loads. 0: there are fewer than nr vectors, or they would cross into another group. */
 static int64_t rows_that_fit(struct plan *u, const struct tiling *g, int nr) {
     int64_t cells = g->per ? g->per : g->N, registers = machine_registers(u->m);
     int64_t vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
-    bool parts = g->per && g->per % g->lanes; /* panels of a group that it does not fill with vectors */
+    bool parts = g->per && g->per % g->lanes; /* the panels of a group whose last vector is not full */
     if (nr > vectors || (g->per && (parts ? !equal_panels(g->per, g->lanes, nr) : vectors % nr != 0))) return 0;
     if (g->mixed) return mixed_rows(u, g, nr, vectors);
     int row = g->micro->row > 1 ? g->micro->row : 1;
     int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + row) : (registers - 1 - nr) / nr;
-    if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
+    if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* a single row: its operands come from memory */
     return g->counted < fits ? g->counted : fits;
 }
-/* Tiles of at most mr rows are balanced, so that no small one remains. */
+/* Balances tiles of at most mr rows, so that none is much smaller. */
 static void set_tile(struct tiling *g, int64_t mr, int nr) {
     int64_t cells = g->per ? g->per : g->N, lanes = g->lanes;
     int64_t tiles = (g->counted + mr - 1) / mr;
@@ -64,11 +64,12 @@ static void set_tile(struct tiling *g, int64_t mr, int nr) {
     if (g->per && g->per % lanes) cells = g->per / equal_panels(g->per, g->lanes, nr);
     if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
-/* What is written out inside of a step of the sum, for it reads the same cells: the window along the rows of a tile,
- * where what one row reads its neighbours read with another weight, and it is widened once (sums of whole numbers have
- * any order), or put into the lanes of several groups once; and the parts of a byte that holds several weights. */
+/* Chooses whether the last reduced axis is unrolled inside of a step, because its iterations share cells. Either a
+ * window along the rows of a tile, where each row multiplies the same cells by other weights: they are widened once
+ * (integer sums may go in any order), or spread over the lanes of several groups once. Or the weights that are packed
+ * into one byte. */
 static void choose_beside(struct plan *u, struct tiling *g) {
-    enum { MOST_MIXED = 480 }; /* products that are written out: of all the channels of a group, as lanes are mixed */
+    enum { MOST_MIXED = 480 }; /* products that are unrolled; for mixed lanes that is all channels of a group */
     const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
     int64_t n = v ? const_extent(v) : 0, steps = g->mixed && g->kred >= 0 ? g->kblock / g->micro->k0 : 1;
     bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
@@ -76,11 +77,11 @@ static void choose_beside(struct plan *u, struct tiling *g) {
         widens || g->mixed ? v && slides_along_rows(u, g, v) : g->computed && g->kred >= 0 && dim_of(g->vec, v) < 0;
     g->beside = same && n > 1 && n * steps * g->mr * g->nr <= (g->mixed ? MOST_MIXED : u->m->body);
 }
-/* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
- * many, unless one is what was said to be typical). A tile of one row waits for its own multiply-adds, unless it takes
- * more vectors than others: so many panels; where one is typical, as many as a row of known size would. What the second
- * level keeps comes from there by a line a cycle at most, and by less from two panels at a time. 0: no such tile is
- * wanted. */
+/* Open rows may turn out to be one, mostly because they are a batch. (Rows of a blocked result are those of an image,
+ * so there are many, unless the typical size is 1.) A tile of one row would wait for its own multiply-adds, so it takes
+ * more vectors than others: this many panels. If one row is typical, as many as a row of known size would take. Panels
+ * in the second level of cache arrive at no more than a line per cycle, and at less from two panels at once. 0: no nest
+ * for a single row. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
     double bytes = bytes_of_panels(u, g);
     bool second = bytes > (double)u->m->l1.bytes && bytes < (double)u->m->l2.bytes;
@@ -91,16 +92,18 @@ static int64_t lone_panels(struct plan *u, const struct tiling *g) {
     if (g->blocked && !typical) return 0;
     if (typical && !second && wide * g->nr < u->m->panel_vectors) wide = u->m->panel_vectors / g->nr;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
-    bool wanted = wide > 1 || (second && g->prefetch); /* of what is read once no next panel is touched beforehand */
+    bool wanted = wide > 1 || (second && g->prefetch); /* data that is read once does not prefetch the next panel */
     return wanted && lo < 2 && hi > 1 ? wide : 0;
 }
 
 /* ---- the points */
-/* Tilings with one micro-kernel and its lanes along one axis. What one step is refused for, most others would be. */
+/* Tilings with one micro-kernel and lanes along one axis. If a step is refused for one of them, it would be for
+ * most. */
 struct family {
     VEC(struct tiling) tilings;
 };
-/* What fills no vector would be several pieces, each of which takes as long as one that is full. */
+/* Should the last vector begin early? Otherwise the remainder is done in several pieces, each of which takes as long as
+ * a full vector. */
 static bool begins_early(const struct tiling *g) {
     if (g->vector == 1 || g->packed || g->per || g->scattered || g->chunk) return false;
     if (g->N < 0) return g->lanes > 2 && g->row >= 0 && !g->lone && !g->together && !g->by_rows;
@@ -113,12 +116,13 @@ static void add_tiling(struct plan *u, struct family *f, struct tiling g) {
     g.early = begins_early(&g);
     g.piece = 1;
     while (g.across && g.nv % (2 * g.piece) == 0 && 2 * g.piece < g.vector) g.piece *= 2;
-    bool much = u->k->out->u.stage.buf->type != sum || g.piece > 1; /* is there to compute */
-    g.staged = g.scattered && g.vector > 1 && much;
+    bool has_epilogue = u->k->out->u.stage.buf->type != sum || g.piece > 1; /* there is an epilogue to compute in lanes,
+                                                                             * or pieces to store */
+    g.staged = g.scattered && g.vector > 1 && has_epilogue;
     contraction_cycles(u, &g);
     PUSH(&u->c->arena, &f->tilings, g);
 }
-/* The best way to block the sum, and the best of each other. */
+/* Adds the best way to block the sum, and the best of each other kind. */
 static void add_blocked(struct plan *u, struct family *f, struct tiling g) {
     choose_beside(u, &g);
     struct tiling best = g;
@@ -127,8 +131,8 @@ static void add_blocked(struct plan *u, struct family *f, struct tiling g) {
     for (enum chunks way = CHUNKS_NONE; way <= CHUNKS_OUTSIDE; way++)
         if (choose_blocks(u, &g, way) && (g.chunk != best.chunk || g.outside != best.outside)) add_tiling(u, f, g);
 }
-/* Registers are tiles: two of rows by two of vectors at a time, for 2 or 4 vectors so that their rows are read less
- * often and what follows has whole blocks. All steps of the sum are one instruction's. */
+/* For tile registers: two tiles of rows by one or two of vectors at a time; wider for 2 or 4 vectors, so that rows are
+ * read less often and the epilogue has whole blocks. One instruction does all steps of a block. */
 static void add_tiles_of_registers(struct plan *u, struct family *f, struct tiling *g) {
     int64_t cells = g->per ? g->per : g->N, vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
     if (g->rest || (g->per && g->per % g->lanes)) return;
@@ -140,7 +144,7 @@ static void add_tiles_of_registers(struct plan *u, struct family *f, struct tili
         add_tiling(u, f, *g);
     }
 }
-/* Of every number of vectors as many rows as fit, and the next smaller balanced numbers, until none collide. */
+/* For each number of vectors: as many rows as fit, then the next smaller balanced numbers, until no rows collide. */
 static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
     enum { SIZES = 3 };
     if (g->vector == 1) {
@@ -160,9 +164,9 @@ static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
         }
     }
 }
-/* The tile whose multiply-adds take the fewest cycles, then the blocks that take the fewest with what the memory adds:
- * that is known too roughly to choose between tiles. Who saves next to nothing does not come before what was listed
- * earlier, which is simpler. */
+/* Puts first the tile with the fewest cycles of multiply-adds, and among its blockings the one with the fewest cycles
+ * in all: the memory's part is known too roughly to choose between tiles. A saving of next to nothing does not count,
+ * since earlier entries are simpler. */
 static void best_first(struct family *f) {
     struct tiling *v = f->tilings.v, best;
     int at = 0;
@@ -182,7 +186,8 @@ static const char *find_family(struct plan *u, struct family *f, struct tiling g
     best_first(f);
     return NULL;
 }
-/* The families of a micro-kernel, the best one first; how many. why: not NULL if there are none. */
+/* The families of a micro-kernel, the best first; returns their number. *why: the reason if there are none, otherwise
+ * NULL. */
 static int add_families(struct plan *u, struct family *f, const struct micro *micro, struct operation op,
                         const char **why) {
     struct tiling g = {.q = u->k, .micro = micro, .op = op};
@@ -202,7 +207,7 @@ static void put_point(struct plan *u, struct points *out, const struct tiling *g
     struct point *p = add_point(u, out, &strategy_contraction);
     p->u.tile = *g, p->cycles = g->cycles;
 }
-/* false: it was not there. */
+/* Drops one thing from the tiling; false: it did not have it. */
 static bool leave_out(struct plan *u, struct tiling *g, enum part what) {
     struct tiling old = *g;
     switch (what) {
@@ -210,16 +215,16 @@ static bool leave_out(struct plan *u, struct tiling *g, enum part what) {
     case BY_ROWS: g->by_rows = false; return old.by_rows;
     case STAGE: g->staged = false, g->piece = 1; return old.staged;
     case PREFETCH: g->prefetch = false; return old.prefetch;
-    case CHUNKS: /* panels may be prefetched where chunks were not */
+    case CHUNKS: /* without chunks, panels may be prefetched again */
         if (g->chunk) choose_blocks(u, g, CHUNKS_NONE);
         return old.chunk;
     case LONE: g->lone = 0; return old.lone;
     case GROUPS: g->together = 0; return old.together;
-    case LANES: g->scattered = true; /* of the result alone: the sum keeps its own */
+    case LANES: g->scattered = true; /* only for the result: the sum keeps its lanes */
     }
     return !old.scattered && g->lanes > 1;
 }
-/* The best one, and what is left of it when more and more is left out. */
+/* The best tiling, then versions of it with more and more things dropped. */
 static void add_best(struct plan *u, struct points *out, struct tiling g) {
     static const enum part order[] = {NOTHING, BY_ROWS, STAGE, PREFETCH, CHUNKS, PREFETCH, LONE, GROUPS, LANES};
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
@@ -232,14 +237,14 @@ static int by_cycles(const void *a, const void *b) {
     double x = ((const struct point *)a)->cycles, y = ((const struct point *)b)->cycles;
     return x < y ? -1 : x > y;
 }
-/* The others, for those who compare. */
+/* The other tilings, for comparison. */
 static void add_others(struct plan *u, struct points *out, const struct family *f, int n) {
     int from = out->list.n;
     for (int i = 0; i < n; i++)
         for (int k = 1; k < f[i].tilings.n; k++) put_point(u, out, &f[i].tilings.v[k]);
     if (out->list.n > from) qsort(out->list.v + from, (size_t)(out->list.n - from), sizeof *out->list.v, by_cycles);
 }
-/* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
+/* The machine's micro-kernels come first: each does several steps of the sum at a time. */
 static const char *contraction_points(struct plan *u, struct points *out) {
     enum { MOST = 32 };
     const struct problem *k = u->k;

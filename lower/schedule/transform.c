@@ -1,6 +1,6 @@
-/* The strategy for small transforms: maps of which each computes a few rows of a small matrix, chosen by an axis of its
- * own (`select(i == 0, ..)`). Those axes are written out, lanes run over channels, and what one of the maps makes for a
- * tile waits in registers for the next. See cpu.h. */
+/* The strategy for small transforms: maps that each compute a few rows of a small matrix, chosen by an axis (`select(i
+ * == 0, ..)`). Those axes are unrolled, lanes run over channels, and what one map makes for a tile stays in registers
+ * for the next. See cpu.h. */
 #include "lower/schedule/cpu.h"
 
 enum { ROWS_MAX = 8 }; /* of a matrix */
@@ -15,7 +15,7 @@ static bool tests_axis(void *env, expr e) {
                          (e->arg[1]->op == X_VAR && e->arg[1]->u.var == q->v));
     return true;
 }
-/* Rows are chosen by axis v of the stage. */
+/* The value of the stage is chosen by axis v. */
 static bool chooses(const struct stmt *s, const struct var *v) {
     struct chooser q = {v, false};
     if (const_extent(v) < 2 || const_extent(v) > ROWS_MAX || !x_has(s->u.stage.value, XF_INDEX_TEST)) return false;
@@ -27,7 +27,7 @@ static bool transforms(const struct stmt *s) {
         if (chooses(s, s->u.stage.axes[k])) return true;
     return false;
 }
-/* Is axis d of the transforms one of a tile's cells, which one of them chooses? */
+/* Is axis d the position in a tile, by which one of the transforms chooses? */
 static bool is_cell_of(const struct problem *k, int d) {
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
@@ -35,9 +35,9 @@ static bool is_cell_of(const struct problem *k, int d) {
     }
     return false;
 }
-/* Of the result, if it is a transform itself. */
+/* The same for the result, if it is a transform itself. */
 static bool is_cell(const struct problem *k, int d) { return transforms(k->out) && is_cell_of(k, d); }
-/* A tile has so many cells along axis k of the result: where tiles are read, the index is divided by that. */
+/* The number of a tile's cells along axis k of the result: the divisor of the index by which tiles are read. */
 struct division {
     const struct var *v;
     int64_t by;
@@ -72,7 +72,7 @@ static bool check_lane(void *env, expr e) {
     q->apart |= read && !x_uses_var(q->u->c, e->arg[e->n - e->has_fill - 1], q->lane);
     return !q->apart;
 }
-/* What s makes is read along the channels: no table that is the same for all of them. */
+/* The result of s is read along the channels; it is not a table that all of them share. */
 static bool is_read_in_lanes(struct plan *u, const struct stmt *s) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *reader = u->k->stages.v[i];
@@ -101,7 +101,7 @@ static const char *transform_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_transform);
     return NULL;
 }
-/* Tiles of `tile` cells, and a last one of what is left. */
+/* Splits into tiles of `tile` cells and a remainder. */
 static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent,
                           int64_t tile) {
     int64_t full = extent / tile, rest = extent % tile;
@@ -110,8 +110,9 @@ static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, c
     else if (!rest || !full) step_split(&u->s, loop, full ? tile : rest, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, 2);
 }
-/* The result's loops: tiles outside, then blocks of channels, then a tile's cells, which this returns. Tiles may leave
- * a rest, which no loop can be moved into afterwards: so what goes into a tile does so axis by axis. */
+/* The result's loops: tiles outside, then blocks of channels, then the cells of a tile, whose loops it returns. It goes
+ * axis by axis, moving everything else into a tile before the next split, because nothing can be moved into a remainder
+ * afterwards. */
 static struct word_list result_loops(struct plan *u) {
     const struct stmt *s = u->k->out;
     int lane = lane_axis(u), axes = s->u.stage.naxes;
@@ -128,7 +129,7 @@ static struct word_list result_loops(struct plan *u) {
         int64_t tile = tile_along(u->k, k);
         if (tile < 2 || k == lane) continue;
         const char *outer = internf(u->c->names, "%s%d", role.tiles, k),
-                   *inner = internf(u->c->names, "%s%d", role.place, k);
+                   *inner = internf(u->c->names, "%s%d", role.tile_cell, k);
         struct word_list inside = {0};
         plan_tiles_of(u, axis_loop(u->c, s, k), outer, inner, const_extent(s->u.stage.axes[k]), tile);
         add_loop(&u->s, &inside, outer);
@@ -146,14 +147,14 @@ static struct word_list result_loops(struct plan *u) {
     step_reorder(&u->s, blocks);
     return cells;
 }
-/* The loops of a transform that is computed at the result's: rows that it chooses are written out, inside of the rest.
- */
+/* The loops of a transform that is computed inside of the result's: the rows that it chooses among are innermost and
+ * unrolled. */
 static void transform_loops(struct plan *u, const struct stmt *s, struct word_list *unrolled) {
     struct word_list order = {0}, chosen = {0};
     int last = s->u.stage.naxes - 1;
     for (int d = 0; d < last; d++) {
         const struct var *v = s->u.stage.axes[d];
-        bool one = !is_cell_of(u->k, d); /* of a tile, there is only one */
+        bool one = !is_cell_of(u->k, d); /* one tile at a time has extent 1 here */
         add_loop(&u->s, chooses(s, v) ? &chosen : &order, axis_loop(u->c, s, d));
         if (one || chooses(s, v)) add_loop(&u->s, unrolled, axis_loop(u->c, s, d));
     }

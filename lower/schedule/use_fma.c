@@ -1,4 +1,4 @@
-/* Sums of products for targets with fused multiply-add: not a step, but done before scheduling. */
+/* Sums of products for targets with fused multiply-add. Not a step: done before scheduling. */
 #include "lower/problem/problem.h"
 #include "lower/schedule/steps_util.h"
 

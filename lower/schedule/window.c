@@ -1,22 +1,22 @@
-/* Schedules of windows in blocked layouts: pooling and depthwise convolution, the lanes over the block of channels. See
- * cpu.h. */
+/* Schedules of windows in blocked layouts: pooling and depthwise convolution, with lanes over the block of channels.
+ * See cpu.h. */
 #include "lower/schedule/cpu.h"
 
 bool lanes_fit(const struct stmt *s) { return s->u.stage.naxes > 1 && const_extent(s->u.stage.axes[1]) > 0; }
-/* A row's sums, what of the window is read for the next column too (two more), the 9 weights that a compiler keeps from
- * row to row, and one to spare have to fit the registers; where few sums would, weights stay in memory. */
+/* How many sums of a row fit into the registers, beside the two columns that are read for the next cell as well, the 9
+ * weights that a compiler keeps from row to row, and one spare. If that leaves few, the weights stay in memory. */
 static int sums_of_row(const struct machine *m) {
     int registers = machine_registers(m), kept = (registers - 2 - 9 - 1) / 2;
     return kept >= registers / 4 ? kept : registers / 2;
 }
-/* Inside of which loop of the result the sum is computed: of tiles of rows, if it has rows. What each channel has one
- * sum of, a mean that is taken from all pixels, is not summed again for each tile. */
+/* The loop of the result inside of which the sum is computed: over tiles of rows, if it has rows. A sum that each
+ * channel has once, such as the mean over all pixels, must not be recomputed for each tile. */
 static const char *loop_of_sum(struct plan *u, const struct stmt *out, const struct stmt *sum) {
     int last = out->u.stage.naxes - 1, k = last;
     while (k > 1 && x_is(sum->u.stage.axes[k]->extent, 1) && !x_is(out->u.stage.axes[k]->extent, 1)) k--;
     return k < 2 ? role.channels : k == last ? role.row_tiles : axis_loop(u->c, out, k);
 }
-/* y's nest with the channel block innermost: rows of `tile` pixels inside of everything else. */
+/* Gives the result's nest its channel block innermost, and rows of `tile` pixels just outside of it. */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struct stmt *sum, const char *acc) {
     struct ctx *c = u->c;
     int n = out->u.stage.naxes, last = n - 1;
@@ -32,8 +32,8 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struc
     else if (n > 2) step_split(&u->s, axis_loop(c, out, last), most, role.row_tiles, role.tile_row, TAIL_CUT2);
     step_compute_at(&u->s, acc, loop_of_sum(u, out, sum), SC_PARAM);
 }
-/* In how many parts the one value that a channel has of all its pixels is summed: one sum waits for itself at each
- * pixel, and of thousands, which it has grown beyond, it loses the last places. 0: it is not, or pixels are few. */
+/* Into how many parts a channel's sum over all pixels is divided: with one part each addition waits for the one before,
+ * and after thousands of pixels a large sum loses the last bits of what is added. 0: not divided, or too few pixels. */
 static int parts_of_sum(const struct stmt *red) {
     enum { PARTS = 8 };
     if (few_terms(red)) return 0;
@@ -42,7 +42,7 @@ static int parts_of_sum(const struct stmt *red) {
     int64_t row = const_extent(red->u.stage.red[red->u.stage.nred - 1]);
     return row <= 0 || row >= 4 * PARTS ? PARTS : row >= PARTS ? PARTS / 2 : 0;
 }
-/* The parts side by side in registers, each over pixels of its own. */
+/* Computes the parts side by side in registers, each over different pixels. */
 static void sum_of_parts(struct plan *u, const struct stmt *red, const struct stmt *out) {
     const char *part = role.partial;
     int n = red->u.stage.naxes, r = red->u.stage.nred;
@@ -60,8 +60,8 @@ static void sum_of_parts(struct plan *u, const struct stmt *red, const struct st
     step_kind(&u->s, LK_UNROLL, unrolled);
     step_kind(&u->s, LK_VECTOR, LOOPS(loop_in(u, part, red->u.stage.axes[1]->name)));
 }
-/* The sum's window outside of its rows, and these outside of the channels. Of one in parts, `taps` are these, or what
- * is left of the window behind whole groups of them. */
+/* Moves the window's loops outside of the sum's rows, and these outside of the channels. For a sum in parts, `taps` are
+ * the parts, or the window's remainder after whole groups. */
 static void window_order(struct plan *u, const struct stmt *red, const char *acc, struct word_list taps,
                          struct word_list unrolled) {
     const char *channel = loop_in(u, acc, red->u.stage.axes[1]->name);
@@ -108,7 +108,7 @@ static const char *window_steps(struct plan *u, const struct point *p) {
     const struct stmt *red = k->sum;
     const char *acc = red->u.stage.buf->base;
     (void)p;
-    if (red == k->out) { /* before the layouts: a blocked result is no longer stored at its own axes */
+    if (red == k->out) { /* before the layouts: afterwards a blocked result is no longer stored at its own axes */
         acc = role.sum;
         step_cache_write(&u->s, red->u.stage.buf->base, acc);
     }
