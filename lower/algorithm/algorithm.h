@@ -1,46 +1,47 @@
-/* Algorithms: other stages for the same mathematics. Between a group's stages and its kernels the rows of rows.c are
- * asked, in order, whether they fit the problem of the stages and what they would cost; the cheapest rewrites them.
- * Lowering makes kernels of what comes out (lower/rewrite.c). What generated code computes is bit for bit what the
- * rewritten stages say; how far that may be from the definition is the row's bound. See docs/adding.md. */
+/* Algorithms: other stages for the same mathematics. Between a group's stages and its kernels, each row of rows.c is
+ * asked in order whether it fits the problem of the stages, and what it would cost; the cheapest one rewrites them.
+ * Lowering makes kernels of the result (lower/rewrite.c). Generated code computes bit for bit what the rewritten stages
+ * say; how far that may be from the definition is the row's bound. See docs/adding.md. */
 #ifndef NN_LOWER_ALGORITHM_H
 #define NN_LOWER_ALGORITHM_H
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 #include "lower/schedule/schedule.h"
 
-/* What the user wants: rows that hold for a node, "NODE=ROW", or for all that they fit, "ROW"; and rows that are left
- * out, or "all". */
+/* What the user wants: rows to take for one node, "NODE=ROW", or wherever they fit, "ROW"; and rows to leave out, or
+ * "all". */
 struct algorithm_wishes {
     const char *const *pins, *const *off;
     int npins, noff;
-    enum dtype weights; /* I8: those of products may be rounded to it; NONE: they stay as they are */
+    enum dtype weights; /* I8: weights of products may be rounded to it; NONE: they may not */
 };
 struct algorithm_query {
     struct ctx *c;
     const struct machine *m;
     int threads;             /* that run a kernel */
-    struct module *module;   /* gets the texts that a row calls */
-    struct proc *entry;      /* has the buffers, and gets those that a row makes */
-    struct block *stmts;     /* stages, and allocations of what they make */
-    const struct problem *k; /* of them; NULL: they are more than stages, or a row goes beside another */
+    struct module *module;   /* gets the kernel texts that a row calls */
+    struct proc *entry;      /* owns the buffers, and those that a row makes */
+    struct block *stmts;     /* stages, and allocations of their results */
+    const struct problem *k; /* of the stages; NULL: there are not only stages, or the row goes beside another */
     struct param_layout (*layout)(void *env, const struct buf *b);
-    /* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
-     * blocks there are in such of `block` (0: they stay). */
+    /* Gives `to`, which nothing uses yet, the layout of `like`, with a border wider by `add`. If the channels of `like`
+     * are not in blocks, they get blocks of `block` (0: none). */
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
-    void (*pack)(void *env, struct buf *b, struct panels how); /* b, which nothing uses yet, lies in panels */
-    struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
+    void (*pack)(void *env, struct buf *b, struct panels how); /* puts b, which nothing uses yet, into panels */
+    struct buf *(*stored)(void *env, struct buf *b); /* the buffer that really holds b's cells: one of a wider type, or
+                                                      * b */
     void *env;
-    const struct map *results; /* buffers that are read elsewhere; NULL: all are */
+    const struct map *results; /* buffers that are read outside of the stages; NULL: all are */
     const struct algorithm_wishes *wishes;
-    /* A loop over bands of so many rows of the result, which has `extent` of them; all parts stand in it. Where the
-     * band begins: the last one begins early. NULL: there are no bands. */
+    /* Begins a loop over bands of `rows` rows of the result, which has `extent` of them; all parts go into it. Returns
+     * the band's first row; the last band overlaps the one before. NULL: no bands are possible. */
     expr (*bands)(void *env, struct block *stmts, struct buf *result, int64_t rows, int64_t extent);
-    /* A constant as the model has it, before anything rounded it; NULL: it is not asked. */
+    /* A constant as the model has it, before any rounding; NULL: no such rounding is asked for. */
     const struct tensor *(*given)(void *env, const struct buf *b);
 };
-/* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
+/* The result of rewriting: parts that become kernels, and buffers between them. */
 struct algorithm_part {
-    const char *what; /* for people, beside the row's title; NULL: nothing to add */
+    const char *what; /* for people, in addition to the row's title; NULL: nothing */
     struct block stmts;
 };
 struct rewriting {
@@ -48,61 +49,64 @@ struct rewriting {
     VEC(struct buf *) between; /* arena of the entry */
 };
 struct algorithm_saving {
-    int places;    /* rewritten; 0: it has nothing to do */
-    double cycles; /* saved by all of them; below 0: it takes longer */
+    int places;    /* number of rewritten places; 0: there is nothing to do */
+    double cycles; /* saved by all of them; negative: it takes longer */
 };
 struct algorithm {
     const char *name, *title; /* for options; for people */
-    /* NULL: it fits. Else why not; "": the problem is of another kind altogether. */
+    /* NULL: it fits. Otherwise the reason why not; "": the problem is of a different kind altogether. */
     const char *(*refuses)(const struct algorithm_query *q, const struct algorithm *row);
     double (*cycles)(const struct algorithm_query *q, const struct algorithm *row); /* predicted */
     void (*rewrite)(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
-    /* Rounding errors are other ones: the largest of a result, in units of 2^-24 times the sum of the products'
-     * magnitudes' bound depth * max|x| * max|w|. NULL: all bits are those of the definition. */
+    /* For rows whose rounding errors differ from the definition's: the bound on the largest error of a result, in units
+     * of 2^-24 times depth * max|x| * max|w|. NULL: all bits are those of the definition. */
     double (*bound)(const struct algorithm *row, int64_t depth);
-    bool finite; /* .. but where what is multiplied is infinite or no number: some products with zero are left out */
-    /* The type in which the cells of b, which is what the stages read, should lie; NONE: in their own. NULL: so. */
+    bool finite; /* .. unless a multiplied value is infinite or NaN: some products with zero are left out */
+    /* The type in which the cells of b, which the stages read, should be stored; NONE: its own. NULL: always its
+     * own. */
     enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
-    int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
-    bool whole;           /* of whole numbers: bytes less their zero points */
-    /* Only this: the row goes beside whichever other one is taken. What it rewrites in place (or would rewrite) of a
-     * kernel's stages and calls of texts; asked: by the user, whatever it costs. */
+    int tile, taps, dims; /* parameters of the row's functions: results and taps along each of `dims` axes */
+    bool whole;           /* for integers: bytes less their zero points */
+    /* If set, there is nothing but this: the row goes beside whichever other row is taken. It rewrites in place (or,
+     * unless `rewrites`, only estimates) some of a kernel's stages and calls of texts. asked: the user wants it,
+     * whatever it costs. */
     struct algorithm_saving (*beside)(const struct algorithm_query *q, bool asked, bool rewrites);
 };
-extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
+extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, fits everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */
 bool algorithm_left_out(const struct algorithm_wishes *w, const char *name);
-/* The cheapest row that fits, of those that the wishes for the node allow; one that may have other results must save a
- * tenth. why gets a line for each that was asked. */
+/* The cheapest fitting row that the wishes for the node allow; a row whose results may differ must save a tenth. why
+ * gets a line for each row that was asked. */
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const char *node, struct text *why);
 
-/* The rows that go beside others, where they are cheaper or asked for, do it with the stages that became a kernel's;
- * why gets a line for each. Which did: their titles, each a line; "" if none. */
+/* Lets the rows that go beside others rewrite the stages of a kernel, where they are cheaper or asked for; why gets a
+ * line for each. Returns the titles of those that did, a line each; "" if none. */
 const char *algorithm_beside(const struct algorithm_query *q, const char *node, struct text *why);
 
 /* ---- for rows */
 void algorithm_part(const struct algorithm_query *q, struct rewriting *out, const char *what);
-/* Of the last part: the stage that makes a new buffer, whose dims are the extents of the axes. */
+/* For the last part: a stage that makes a new buffer, whose dims are the extents of the axes. */
 struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *out, const char *name, enum dtype t,
                             const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred,
                             expr value);
-/* For the last part: all cells of a buffer that another part makes, as one of these dims. */
+/* For the last part: a view of a buffer from another part, all of whose cells it shows with these dims. */
 struct buf *algorithm_view(const struct algorithm_query *q, struct rewriting *out, const char *name, struct buf *of,
                            const expr *dims, int nd);
-/* A value over the axes of a stage, over new ones of the same extents: for another stage. at: loads at those. */
+/* The stage's value over new axes of the same extents, for use in another stage. at: the same for the indices of
+ * loads. */
 expr algorithm_own_axes(const struct algorithm_query *q, const struct stmt *s, expr value, const struct var **axes,
                         expr *at);
-/* All stages become the last part's; the sum among them is the value now, if that is not NULL. */
+/* Moves all stages to the last part; if value is not NULL, it replaces the sum among them. */
 void algorithm_rest(const struct algorithm_query *q, struct rewriting *out, expr value);
-/* The same buffer, made in one part and read in others. */
+/* Registers a buffer that one part makes and others read. */
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
 
 /* ---- bands (bands.c) */
-/* Is there one result, of whose rows each follows from the same row of the sum? */
+/* Is there one result, each row of which depends on the same row of the sum only? */
 bool algorithm_has_rows(const struct algorithm_query *q);
-/* All parts compute so many rows at a time from here on, those from the place that is returned. */
+/* From now on all parts compute `rows` rows at a time; returns the first of them. */
 expr algorithm_bands(const struct algorithm_query *q, int64_t rows);
-/* The last part, which has the stages of the problem, is made to compute these rows, and a part behind it puts them
+/* Makes the last part, which has the stages of the problem, compute these rows only, and adds a part that copies them
  * into the result. */
 void algorithm_end_band(const struct algorithm_query *q, struct rewriting *out, expr from, int64_t rows);
 #endif

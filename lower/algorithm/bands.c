@@ -1,11 +1,11 @@
-/* Bands: an algorithm's parts run once for each band of so many rows of the result, so that what lies between them
- * stays in a cache. Rows are cells of dim 2. See algorithm.h. */
+/* Bands: an algorithm's parts run once for each band of rows of the result, so that the buffers between the parts stay
+ * in a cache. Rows are cells of dim 2. See algorithm.h. */
 #include "lower/algorithm/algorithm.h"
 #include "lower/schedule/cpu.h"
 
-enum { ROWS = 2 }; /* the dim */
+enum { ROWS = 2 }; /* the dim that bands cut */
 
-/* ---- whether */
+/* ---- are bands possible */
 static bool made_here(const struct algorithm_query *q, const struct buf *b) {
     for (const struct stmt *s = q->stmts->first; s; s = s->next)
         if (s->kind == S_STAGE && s->u.stage.buf == b) return true;
@@ -34,7 +34,7 @@ bool algorithm_has_rows(const struct algorithm_query *q) {
     return true;
 }
 
-/* ---- their loop, and what is in it */
+/* ---- the loop over bands, and its body */
 expr algorithm_bands(const struct algorithm_query *q, int64_t rows) {
     int64_t extent = const_extent(q->k->sum->u.stage.axes[ROWS]);
     return q->bands(q->env, q->stmts, q->k->out->u.stage.buf, rows, extent);
@@ -44,12 +44,12 @@ struct band {
     struct rewriting *out;
     expr from;
     int64_t rows;
-    struct map buf; /* that the last part makes -> for the band's rows */
+    struct map buf; /* buffer that the last part makes -> the one for the band's rows */
 };
 struct in_band {
     const struct band *k;
     const struct var *old;
-    expr own, real; /* row of the band, and of the result */
+    expr own, real; /* row within the band, and of the result */
 };
 static expr row_in_band(void *env, expr e) {
     struct in_band *r = env;
@@ -62,7 +62,7 @@ static expr row_in_band(void *env, expr e) {
     return x_load(c, b, at, e->n - e->has_fill, e->has_fill ? at[e->n - 1] : NULL);
 }
 static struct block *last_part(const struct band *k) { return &k->out->parts.v[k->out->parts.n - 1].stmts; }
-/* For the band's rows of b, laid out as that is, without a border. */
+/* A buffer for the band's rows of b, with b's layout but no border. */
 static struct buf *rows_like(const struct band *k, const char *name, struct buf *b) {
     expr dims[32];
     for (int d = 0; d < b->nlogical; d++) dims[d] = d == ROWS ? x_int(k->q->c, k->rows) : b->logical[d];
@@ -70,7 +70,7 @@ static struct buf *rows_like(const struct band *k, const char *name, struct buf 
     k->q->lay_out(k->q->env, rows, rows, 0, k->q->layout(k->q->env, b).block);
     return rows;
 }
-/* The stages that the problem had, which the last part has now, compute the band's rows alone. */
+/* Makes the problem's stages, now in the last part, compute only the band's rows. */
 static struct buf *make_band(struct band *k, struct buf *result) {
     struct ctx *c = k->q->c;
     struct block *b = last_part(k);
@@ -78,7 +78,7 @@ static struct buf *make_band(struct band *k, struct buf *result) {
     int naxes = k->q->k->out->u.stage.naxes;
     for (struct stmt *s = b->first; s; s = s->next) {
         struct buf *made = s->kind == S_STAGE ? s->u.stage.buf : NULL;
-        bool own = made && s->u.stage.naxes != naxes; /* the algorithm's */
+        bool own = made && s->u.stage.naxes != naxes; /* a stage of the algorithm itself */
         if (made) map_put(&k->buf, PKEY(made), own ? made : made == result ? band : rows_like(k, made->base, made));
     }
     for (struct stmt *s = b->first; s; s = s->next) {
@@ -95,11 +95,11 @@ static struct buf *make_band(struct band *k, struct buf *result) {
     stmt_insert_before(b->first, s_alloc(c, band));
     return band;
 }
-/* All cells of b as they lie, its border among them. */
+/* A view of all cells of b in memory, including its border. */
 static struct buf *cells_of(const struct band *k, struct buf *b) {
     return buf_is_plain(b) ? b : algorithm_view(k->q, k->out, b->base, b, b->dims, b->nd);
 }
-/* Cells lie in the same order in both, but for the result's border, which is there already. */
+/* Cells have the same order in both buffers; only the result has a border, which is written already. */
 static void copy_band(const struct band *k, struct buf *result, struct buf *band) {
     struct ctx *c = k->q->c;
     const struct var *vars[32];

@@ -1,26 +1,26 @@
-/* Weights as bytes: where a product reads its weights from memory more slowly than it multiplies them, and the user
- * allows it (--weights-precision), they are rounded when the model is compiled, to q in -127..127 with a scale for each
- * channel of the result:
+/* Weights as bytes: if a product would wait for its weights from memory, and the user allows it (--weights-precision),
+ * the weights are rounded at compile time, to q in -127..127 with a scale for each channel of the result:
  *
  *     sum over k of a[m, k] * w[n, k]   becomes   (sum over k of a[m, k] * f32(q[n, k])) * scale[n]
  *
- * Bytes become floats in registers. What the sum began with (a bias) is added behind the scale. A row of algorithms
- * (rows.c), between a group's stages and its kernels; from there on the cast in the stages says it all. How weights are
- * rounded stands in docs/numbers.md. */
+ * Bytes are converted to floats in registers. The initial value of the sum (a bias) is added after scaling. This is a
+ * row of algorithms (rows.c), applied between a group's stages and its kernels; afterwards the cast in the stages says
+ * all that is needed. Rounding of weights: docs/numbers.md. */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/schedule/cpu.h"
 #include <math.h>
 
-enum { GREATEST = 127 }; /* of a rounded weight; the least one is its negative */
+enum { GREATEST = 127 }; /* greatest rounded weight; the least is its negative */
 
-/* ---- channels: the axes of the result that the weights have */
+/* ---- channels: the axes of the result that the weights have, too */
 static bool is_channel(const struct stmt *s, expr index) {
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (is_var(index, s->u.stage.axes[k])) return true;
     return false;
 }
-/* Each of them is an index of its own, so that all cells of a channel have its index there. */
+/* Each channel axis is an index of its own in the weights, so that all cells of one channel have the same index
+ * there. */
 static bool has_channels(struct ctx *c, const struct problem *p) {
     const struct stmt *s = p->sum;
     bool any = false;
@@ -53,7 +53,7 @@ const char *byte_weights_refuse(const struct algorithm_query *q, const struct al
     return is_finite(b->data) ? NULL : "not all weights are finite";
 }
 
-/* ---- what it takes */
+/* ---- costs */
 double byte_weights_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     const struct machine *m = q->m;
     const struct stmt *s = q->k->sum;
@@ -61,11 +61,12 @@ double byte_weights_cycles(const struct algorithm_query *q, const struct algorit
     double cells = typical_result(q->c, s), depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
     double weights = rows_weights(q), rows = weights > 0 ? cells * depth / weights : 0;
     (void)row;
-    /* the rows of a tile share what was converted: as many as a quarter of the registers */
+    /* the rows of a tile share each conversion; a tile has about a quarter of the registers as rows */
     double converted = convert ? weights * ceil(rows / (machine_registers(m) / 4.0)) / convert->starts : 0;
     return rows_cycles(m, cells, 1, depth) + converted / machine_lanes(m, F32) + weights * m->memory_byte;
 }
-/* Half a step of each weight, and what two orders of a sum, the scales and their products round. */
+/* Half a rounding step of each weight, plus rounding errors of two orders of the sum, of the scales and of their
+ * products. */
 double byte_weights_bound(const struct algorithm *row, int64_t depth) {
     (void)row;
     return ldexp(1, 24) / (2 * GREATEST) + 2 * (double)depth + 4;
@@ -74,14 +75,14 @@ double byte_weights_bound(const struct algorithm *row, int64_t depth) {
 /* ---- rounding */
 struct rounded {
     struct tensor *cells, *scales;
-    int64_t step[32]; /* from a cell to the next one along a dim, in scales; 0: it is the same channel */
+    int64_t step[32]; /* in the scales, from one cell to the next along a dim; 0: the same channel */
 };
 static int64_t channel_at(const struct rounded *r, int64_t cell) {
     int64_t channel = 0;
     for (int d = r->cells->rank; d--; cell /= r->cells->dims[d]) channel += cell % r->cells->dims[d] * r->step[d];
     return channel;
 }
-/* of: the dims that are channels. A channel of zeros has the scale 1. */
+/* of: which dims are channels. A channel of zeros gets the scale 1. */
 static void round_weights(struct ctx *c, const struct tensor *w, const bool *of, struct rounded *r) {
     int64_t dims[32], n = tensor_count(w), each = 1;
     int rank = 0;
@@ -110,7 +111,7 @@ static void round_weights(struct ctx *c, const struct tensor *w, const bool *of,
 }
 
 /* ---- the stages */
-/* What the sum was: a map of the sum that there is now. */
+/* Replaces the sum by a map that scales the new sum. */
 static struct stmt *scaled(const struct algorithm_query *q, const struct stmt *s, struct buf *result, expr scale) {
     struct ctx *c = q->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, s->u.stage.naxes + 1);

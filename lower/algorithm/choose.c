@@ -1,4 +1,4 @@
-/* Asks the rows, and builds what they rewrite into. See algorithm.h. */
+/* Asks the rows of algorithms, and builds what they rewrite into. See algorithm.h. */
 #include "ir/define/define.h"
 #include "lower/algorithm/rows.h"
 #include <math.h>
@@ -14,7 +14,8 @@ bool algorithm_left_out(const struct algorithm_wishes *w, const char *name) {
         if (!strcmp(w->off[k], name) || !strcmp(w->off[k], "all")) return true;
     return false;
 }
-/* What is said of this node, else what is said of all; of rows that go beside others, or of those. */
+/* The row that the user asks for: for this node, otherwise for all nodes. beside: looks only at rows that go beside
+ * others; otherwise only at the rest. */
 static const struct algorithm *pinned(const struct algorithm_wishes *w, const char *node, bool beside) {
     const struct algorithm *all = NULL;
     size_t n = strlen(node);
@@ -27,14 +28,14 @@ static const struct algorithm *pinned(const struct algorithm_wishes *w, const ch
     }
     return all;
 }
-/* Why the row is not taken, whatever it costs; NULL: it may be. */
+/* Why the row cannot be taken, whatever it costs; NULL: it can. */
 static const char *refusal(const struct algorithm_query *q, const struct algorithm *row, const struct algorithm *pin) {
     const char *why = row->refuses ? row->refuses(q, row) : NULL;
     if (why) return why;
     if (pin && row != pin) return "another one is asked for";
     return !pin && row->refuses && algorithm_left_out(q->wishes, row->name) ? "left out by an option" : NULL;
 }
-/* What the row's cycles count as: other results are not worth a little time. */
+/* Rows that may change results must be a tenth faster. */
 static double weighed(const struct algorithm *row, double cycles) {
     return row->bound || row->finite ? cycles / 0.9 : cycles;
 }
@@ -57,11 +58,11 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
     if (best != algorithm_rows && !decide(q->c, "algorithm %s for node %s", best->name, diag_quote(&q->c->arena, node)))
         best = algorithm_rows;
     if (asked) text_printf(why, "    taken: %s%s\n", best->name, fewest < taken ? "; less does not save a tenth" : "");
-    else text_free(why); /* nothing was there to choose from */
+    else text_free(why); /* there was nothing to choose */
     return best;
 }
 
-/* What one of them does; its title and a line, "" if nothing. */
+/* Applies one such row; returns its title as a line, "" if it did nothing. */
 static const char *go_beside(const struct algorithm_query *q, const struct algorithm *row, const char *node, bool asked,
                              struct text *why) {
     bool out = (!asked && algorithm_left_out(q->wishes, row->name)) ||
@@ -75,13 +76,14 @@ static const char *go_beside(const struct algorithm_query *q, const struct algor
 }
 const char *algorithm_beside(const struct algorithm_query *q, const char *node, struct text *why) {
     const struct algorithm *pin = pinned(q->wishes, node, true);
-    const char *titles = pin ? go_beside(q, pin, node, true, why) : ""; /* before others take what it is asked for */
+    const char *titles = pin ? go_beside(q, pin, node, true, why) : ""; /* first, before other rows change what the
+                                                                         * user's row is asked for */
     for (const struct algorithm *r = algorithm_rows; r->name; r++)
         if (r->beside && r != pin) titles = internf(q->c->names, "%s%s", titles, go_beside(q, r, node, false, why));
     return titles;
 }
 
-/* ---- texts that rows exchange */
+/* ---- kernel texts that rows replace by others */
 bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text) {
     return s->kind == S_CALL && s->u.call.callee->is_kernel_text &&
            s->u.call.callee->name == internf(q->c->names, "%s_%s", text, dtype_name(s->u.call.bufs[0]->type));

@@ -1,21 +1,20 @@
-/* Computed bytes: products of bytes less their zero points, neither of which is constant (those of constants are
- * integer_sums.c's). No vector can subtract a zero point from bytes before an instruction multiplies them, and no
- * instruction takes both as they lie; so both are copied first, which is little beside the products, in one of two
- * ways:
+/* Computed bytes: products of bytes less their zero points where neither factor is constant (integer_sums.c does those
+ * with constants). Vectors cannot subtract a zero point before an instruction multiplies bytes, and no instruction
+ * takes both factors as they lie in memory. So both are copied first, which costs little beside the products:
  *
  *     sum (a - za) (b - zb)  =  sum a b  -  za sum b  -  zb sum a  +  K za zb
  *
- * As bytes, moved by 128 from one type to the other where the instruction wants that, with what the zero points make of
- * it before the sum begins; or less their zero points, as integers of 16 bits for an instruction that multiplies those,
- * or of 32 bits for all machines. The second factor of an instruction lies in panels (struct panels), and zeros fill up
- * its last steps. The same bits, since integers wrap. */
+ * Either as bytes, shifted by 128 where the instruction needs the other type of bytes, with the zero points' terms
+ * computed before the sum begins. Or less their zero points, as 16-bit integers for an instruction that multiplies
+ * those, or as 32-bit integers on any machine. The second factor of an instruction is stored in panels (struct panels),
+ * padded with zeros to whole steps. Bits are unchanged, since integers wrap. */
 #include "lower/algorithm/rows.h"
 #include <math.h>
 
 struct factor {
     const struct operand *o;
     expr zero;
-    int summed; /* the dim that the sum runs along */
+    int summed; /* the reduced dim */
 };
 struct product {
     const struct algorithm_query *at;
@@ -24,18 +23,18 @@ struct product {
     struct factor a, b;
     struct panels how; /* for b */
 };
-struct way {
-    const struct micro *by; /* NULL: multiplied as 32 bits */
-    bool less;              /* copies are less the zero points */
-    enum dtype a, b;        /* what the copies are */
-    int64_t depth;          /* of the sum, with zeros behind; 0: as it is */
+struct method {
+    const struct micro *by; /* NULL: multiplied as 32-bit integers */
+    bool less;              /* zero points are subtracted in the copies */
+    enum dtype a, b;        /* types of the copies */
+    int64_t depth;          /* of the sum, padded with zeros; 0: as it is */
     double cycles;
 };
 static const struct var *summed(const struct product *p) { return p->s->u.stage.red[0]; }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
 static struct buf *buf_of(const struct factor *f) { return f->o->read->u.buf; }
 
-/* ---- which products */
+/* ---- which products qualify */
 static bool is_factor(const struct product *p, struct factor *f) {
     expr read = f->o->read;
     if (is_constant(buf_of(f)) || f->o->made || read->has_fill || !dtype_is_byte(buf_of(f)->type) || !f->zero)
@@ -61,13 +60,13 @@ static bool find_product(const struct algorithm_query *q, struct product *p) {
     return false;
 }
 
-/* ---- which way */
+/* ---- how they are multiplied */
 static int64_t in_steps(int64_t n, int steps) { return (n + steps - 1) / steps * steps; }
 static double cells_of(const struct product *p, const struct factor *f) {
     const struct buf *b = buf_of(f);
     return typical_size(p->c, b->logical, b->nlogical, 1);
 }
-/* The zero point over the dims of what is read, each axis of the sum being one of them; NULL: it is not. */
+/* The zero point over the dims of the factor, if each axis of the sum that it uses is one of those; otherwise NULL. */
 static expr zero_over(const struct product *p, const struct factor *f, const expr *at) {
     expr zero = f->zero, read = f->o->read;
     for (int k = 0; k < p->s->u.stage.naxes; k++) {
@@ -78,8 +77,8 @@ static expr zero_over(const struct product *p, const struct factor *f, const exp
     }
     return zero;
 }
-/* Products, and cells that are copied: of b into panels one by one, of others in vectors. */
-static double cycles_of(const struct product *p, const struct micro_speed *s, const struct way *w) {
+/* The products, and copies: of b into panels cell by cell, of other factors in vectors. */
+static double cycles_of(const struct product *p, const struct micro_speed *s, const struct method *w) {
     enum { COPY = 2 };
     const struct stmt *sum = p->s;
     const struct machine *m = p->at->m;
@@ -94,18 +93,18 @@ static bool takes(const struct product *p, const struct micro *m) {
     if (m->sum != I32 || const_extent(summed(p)) < 1 || micro_within(m, &lo, &hi)) return false;
     return (dtype_is_byte(m->a) && dtype_is_byte(m->b)) || (m->a == I16 && m->b == I16);
 }
-static struct way way_by(const struct product *p, const struct micro_speed *s) {
+static struct method method_for(const struct product *p, const struct micro_speed *s) {
     const struct micro *m = s->micro;
     int64_t n = const_extent(summed(p));
-    struct way w = {m, m->a == I16, m->a, m->b, n % m->k0 ? in_steps(n, m->k0) : 0, 0};
+    struct method w = {m, m->a == I16, m->a, m->b, n % m->k0 ? in_steps(n, m->k0) : 0, 0};
     w.cycles = cycles_of(p, s, &w);
     return w;
 }
-static struct way choose_way(const struct product *p) {
-    struct way best = {.less = true, .a = I32, .b = I32};
+static struct method choose_method(const struct product *p) {
+    struct method best = {.less = true, .a = I32, .b = I32};
     best.cycles = cycles_of(p, NULL, &best);
     for (const struct micro_speed *s = p->at->m->micros; s && s->micro; s++) {
-        struct way w = takes(p, s->micro) ? way_by(p, s) : best;
+        struct method w = takes(p, s->micro) ? method_for(p, s) : best;
         if (w.cycles < best.cycles) best = w;
     }
     return best;
@@ -121,23 +120,23 @@ const char *computed_bytes_refuse(const struct algorithm_query *q, const struct 
 double computed_bytes_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct product p;
     (void)row;
-    return find_product(q, &p) ? choose_way(&p).cycles : INFINITY;
+    return find_product(q, &p) ? choose_method(&p).cycles : INFINITY;
 }
 
 /* ---- copies */
-/* What is added to bytes of one type that become the other. */
-static int64_t moved_by(enum dtype from, enum dtype to) {
+/* What turns bytes of one type into the other when added. */
+static int64_t shift_between(enum dtype from, enum dtype to) {
     return from == to || !dtype_is_byte(to) ? 0 : to == U8 ? 128 : -128;
 }
-static expr copied_cell(const struct product *p, const struct factor *f, const struct way *w, enum dtype to,
+static expr copied_cell(const struct product *p, const struct factor *f, const struct method *w, enum dtype to,
                         const expr *at) {
     struct ctx *c = p->c;
     struct buf *from = buf_of(f);
     expr none = x_const_i(c, I32, 0), v = x_load(c, from, at, from->nlogical, w->depth ? none : NULL);
-    v = w->less ? x_sub(c, v, zero_over(p, f, at)) : x_add(c, v, x_const_i(c, I32, moved_by(from->type, to)));
+    v = w->less ? x_sub(c, v, zero_over(p, f, at)) : x_add(c, v, x_const_i(c, I32, shift_between(from->type, to)));
     return w->depth ? x_select(c, x_cmp(c, X_LT, at[f->summed], from->logical[f->summed]), v, none) : v;
 }
-static struct buf *copy_factor(struct product *p, const struct factor *f, const struct way *w, enum dtype to,
+static struct buf *copy_factor(struct product *p, const struct factor *f, const struct method *w, enum dtype to,
                                const struct panels *how, struct rewriting *out) {
     struct ctx *c = p->c;
     struct buf *from = buf_of(f);
@@ -157,9 +156,9 @@ static struct buf *copy_factor(struct product *p, const struct factor *f, const 
     return copy;
 }
 
-/* ---- what zero points make of bytes */
-/* A copy of what the n axes of a stage make, in whole vectors along the last one: there is something to begin with in
- * all lanes of the last vector of a row. */
+/* ---- the zero points' part */
+/* A copy of b, padded with zeros to whole vectors along the last axis, so that all lanes of a row's last vector can
+ * start from it. */
 static struct buf *in_whole_vectors(struct product *p, struct buf *b, int lanes, struct rewriting *out) {
     struct ctx *c = p->c;
     const struct var *axes[PROBLEM_AXES];
@@ -168,14 +167,14 @@ static struct buf *in_whole_vectors(struct product *p, struct buf *b, int lanes,
     for (int d = 0; d <= last; d++) dims[d] = b->logical[d];
     dims[last] = x_mul(c, x_div(c, x_addi(c, dims[last], lanes - 1), most), most);
     if (x_proves_le(c, dims[last], b->logical[last])) return b;
-    algorithm_between(p->at, out, b); /* sums of vectors, which the copy's loops would not be */
+    algorithm_between(p->at, out, b); /* apart from the copy, whose loops would keep the sums from being vectorised */
     algorithm_part(p->at, out, "the sums in whole vectors");
     vars_over(c, "i", dims, b->nlogical, axes, at);
     return algorithm_stage(p->at, out, b->base, I32, axes, b->nlogical, RED_NONE, NULL, 0,
                            x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)));
 }
-/* The sum of the factor alone, for each cell of the result that has one of its own. */
-static expr sum_of_factor(struct product *p, const struct way *w, const struct factor *f, struct rewriting *out) {
+/* The sum of one factor, over the axes of the result that it depends on. */
+static expr sum_of_factor(struct product *p, const struct method *w, const struct factor *f, struct rewriting *out) {
     struct ctx *c = p->c;
     const struct stmt *s = p->s;
     const struct var *all[PROBLEM_AXES], *axes[PROBLEM_AXES], *red = var_new(c, summed(p)->name, summed(p)->extent);
@@ -186,24 +185,25 @@ static expr sum_of_factor(struct product *p, const struct way *w, const struct f
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (f->o->axes >> k & 1) axes[n] = all[k], at[n++] = x_var(c, s->u.stage.axes[k]);
     struct buf *sums = algorithm_stage(p->at, out, "sums", I32, axes, n, RED_SUM, &red, 1, value);
-    bool along = f->o->axes >> (s->u.stage.naxes - 1) & 1; /* the lanes */
+    bool along = f->o->axes >> (s->u.stage.naxes - 1) & 1; /* it depends on the axis of the lanes */
     if (w->by && along) sums = in_whole_vectors(p, sums, w->by->n0 ? w->by->n0 : machine_lanes(p->at->m, I32), out);
     algorithm_between(p->at, out, sums);
     return x_load(c, sums, at, n, NULL);
 }
-/* first - za' sum b - zb' sum a + K (za' zb' - za' mb - zb' ma), of a' = a + ma, za' = za + ma and so on. */
-static expr begin_of(struct product *p, const struct way *w, struct rewriting *out) {
+/* The new initial value, first - za' sum b - zb' sum a + K (za' zb' - za' mb - zb' ma), where the shifted factors are
+ * a' = a + ma, za' = za + ma and so on. */
+static expr begin_of(struct product *p, const struct method *w, struct rewriting *out) {
     struct ctx *c = p->c;
     expr first = p->s->u.stage.init ? p->s->u.stage.init : x_const_i(c, I32, 0);
-    expr ma = x_const_i(c, I32, moved_by(buf_of(&p->a)->type, w->a)),
-         mb = x_const_i(c, I32, moved_by(buf_of(&p->b)->type, w->b)), za = x_add(c, p->a.zero, ma),
+    expr ma = x_const_i(c, I32, shift_between(buf_of(&p->a)->type, w->a)),
+         mb = x_const_i(c, I32, shift_between(buf_of(&p->b)->type, w->b)), za = x_add(c, p->a.zero, ma),
          zb = x_add(c, p->b.zero, mb), depth = x_const_i(c, I32, const_extent(summed(p)));
     if (!is_zero(za)) first = x_sub(c, first, x_mul(c, za, sum_of_factor(p, w, &p->b, out)));
     if (!is_zero(zb)) first = x_sub(c, first, x_mul(c, zb, sum_of_factor(p, w, &p->a, out)));
     expr rest = x_sub(c, x_mul(c, za, x_sub(c, zb, mb)), x_mul(c, zb, ma));
     return x_add(c, first, x_mul(c, depth, rest));
 }
-/* The factor as it is read now, at the step `step` of the sum. */
+/* The load of the factor's copy at the step `step` of the sum. */
 static expr read_copy(const struct product *p, const struct factor *f, struct buf *copy, const struct var *step) {
     expr at[PROBLEM_AXES], read = f->o->read;
     for (int d = 0; d < read->n; d++) at[d] = d == f->summed ? x_var(p->c, step) : read->arg[d];
@@ -214,7 +214,7 @@ void computed_bytes_rewrite(const struct algorithm_query *q, const struct algori
     struct ctx *c = q->c;
     (void)row;
     if (!find_product(q, &p)) return;
-    struct way w = choose_way(&p);
+    struct method w = choose_method(&p);
     const struct var *lane = p.s->u.stage.axes[p.s->u.stage.naxes - 1],
                      *step = w.depth ? var_new(c, summed(&p)->name, x_int(c, w.depth)) : summed(&p);
     if (w.by) p.how = micro_panels(w.by, const_extent(lane) < 0, p.how.along, p.how.summed);

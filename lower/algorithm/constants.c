@@ -1,4 +1,4 @@
-/* Stages over constants, run by the interpreter, so that what is folded differs in no bit from what a kernel would have
+/* Stages over constants, run by the interpreter, so that folding gives exactly the bits that a kernel would have
  * computed. See constants.h. */
 #include "lower/algorithm/constants.h"
 #include "ir/base/checked.h"
@@ -108,8 +108,8 @@ struct parts {
 };
 struct part {
     struct parts *q;
-    uint64_t axes;  /* of the stage, that it has */
-    int64_t loaded; /* cells of the largest constant */
+    uint64_t axes;  /* axes of the stage that the part uses */
+    int64_t loaded; /* cells of the largest constant it reads */
     int loads;
     bool bad;
 };
@@ -130,7 +130,7 @@ static bool look_at(void *env, expr e) {
     }
     return !a->bad;
 }
-/* Of one load, as it is or as another type, there is nothing to compute; nor is anything worth more cells than it
+/* Not for a single load, possibly converted: it computes nothing. Nor if the result would have more cells than what it
  * reads. */
 static bool worth_folding(struct parts *q, expr e, struct part *a) {
     int64_t cells = 1, n;
@@ -143,7 +143,7 @@ static bool worth_folding(struct parts *q, expr e, struct part *a) {
     }
     return !a->bad && a->loads && a->axes && cells <= a->loaded;
 }
-/* All cells are one integer: no table is needed. */
+/* All cells are one integer, so no table is needed. */
 static bool is_uniform(const struct tensor *t) {
     if (!dtype_is_int(t->type) && t->type != BOOL) return false;
     for (int64_t k = 1, n = tensor_count(t); k < n; k++)

@@ -1,20 +1,20 @@
-/* Integer sums: products of bytes less their zero points are multiplied as they lie in memory, and what the zero points
- * make of it is subtracted once, before the sum begins:
+/* Integer sums: bytes less their zero points are multiplied as they lie in memory, and the zero point's part is
+ * subtracted once, before the sum begins:
  *
  *     sum (a - za) (b - zb)  =  sum a b'  -  za sum b',   b' = b - zb, a constant
  *
- * The same bits, since integers wrap. sum b' is a constant, too. How they are multiplied is a question of cycles: as
- * they are; as other integers, if the machine has an instruction for those, in which b' is stored and a copied, moved
- * by 128 from one type of bytes to the other; or in floats, in which all sums are exact that stay below 2^24, or parts
- * of a sum that do, which are added as integers. Where an instruction sums several channels at a time, and a has others
- * than a multiple of those, zeros in b' fill them up, and anything in a. (Jacob et al., Quantization and Training of
- * Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
+ * Bits are unchanged, since integers wrap; sum b' is a constant, too. The cheapest way to multiply is taken: as they
+ * are; or as other integers, if the machine has an instruction for those: b' is stored as such, and a is copied,
+ * shifted by 128 from one type of bytes to the other; or in floats, in which sums below 2^24 are exact; longer sums are
+ * cut into parts that are exact, and added as integers. If an instruction sums several channels at a time and their
+ * number is no multiple, b' is padded with zeros; what a has there does not matter. (Jacob et al., Quantization and
+ * Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
 #include <math.h>
 
-#define EXACT 16777216.0 /* all whole numbers up to here are of f32 */
+#define EXACT 16777216.0 /* f32 represents all integers up to here */
 
 struct sums {
     const struct algorithm_query *at;
@@ -25,23 +25,23 @@ struct sums {
     expr za, zb;                  /* of the operands */
     int64_t least, greatest;      /* of b' */
     const struct tensor *weights; /* b' */
-    struct buf *b;                /* holds it */
-    enum dtype a;                 /* what a is stored in */
-    int64_t moved;                /* is added to it */
+    struct buf *b;                /* stores it */
+    enum dtype a;                 /* type in which a is stored */
+    int64_t moved;                /* is added to a's cells there */
     const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
-    int64_t channels;             /* with those that fill it up */
+    int64_t channels;             /* including padding */
     int64_t group;                /* cells of the result in one group of channels; 0: there are no groups */
     bool in_floats;
-    int parts;             /* of the sum, each in floats of its own */
-    double most;           /* of a partial sum of them */
-    const int64_t *within; /* what is said of b', for a micro-kernel that must know; NULL: nothing */
-    bool asked;            /* how a should lie: it may in any type */
+    int parts;             /* number of parts of the sum, each in floats */
+    double most;           /* magnitude of their partial sums at most */
+    const int64_t *within; /* guaranteed limits of b', for micro-kernels that rely on them; NULL: none */
+    bool asked;            /* the question is how a should be stored, so it may have any type */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
 
 /* ---- b' */
-/* zb over b's own dims: an axis of the sum is one of them where b is indexed by it alone. */
+/* zb over b's own dims: each axis of the sum becomes the dim that it indexes alone. */
 static bool over_dims(struct sums *q, const struct var **dims, expr *zb) {
     struct ctx *c = q->c;
     expr read = q->p.b.read;
@@ -56,7 +56,7 @@ static bool over_dims(struct sums *q, const struct var **dims, expr *zb) {
     }
     return true;
 }
-/* The constant a stage over all of b gives. */
+/* The constant that a stage over all of b gives. */
 static const struct tensor *over_weights(struct sums *q, enum dtype type, const struct var **dims, expr value) {
     return stage_constant(q->c, type, dims, q->p.b.read->u.buf->nlogical, RED_NONE, NULL, 0, value);
 }
@@ -69,7 +69,7 @@ static bool holds_all(enum dtype type, const struct sums *q) {
                               : INT16_MAX;
     return lo <= q->least && q->greatest <= hi;
 }
-/* Is it right for b', as far as that is of the right type? */
+/* Is b' within the limits for which the micro-kernel is correct? */
 static bool within_limits(const struct micro *m, const struct sums *q) {
     int64_t lo, hi;
     return !micro_within(m, &lo, &hi) || (lo <= q->least && q->greatest <= hi);
@@ -77,11 +77,11 @@ static bool within_limits(const struct micro *m, const struct sums *q) {
 static bool multiplies(const struct micro *m, const struct sums *q) {
     return holds_all(m->b, q) && within_limits(m, q);
 }
-/* The narrowest type that holds b'; wanted first. */
+/* The narrowest type that holds b'; the wanted one if it does. */
 static enum dtype type_for(const struct sums *q, enum dtype wanted) {
     return holds_all(wanted, q) ? wanted : holds_all(I8, q) ? I8 : holds_all(U8, q) ? U8 : I16;
 }
-/* The sum over channels, if both operands are indexed by it alone. */
+/* The reduced variable over channels, if both operands are indexed by it alone. */
 static const struct var *channel_of(const struct sums *q) {
     expr a = q->p.a.read, b = q->p.b.read;
     if (a->n - a->has_fill < 3 || b->n != a->n - a->has_fill || a->arg[1]->op != X_VAR || a->arg[1] != b->arg[1])
@@ -90,9 +90,9 @@ static const struct var *channel_of(const struct sums *q) {
         if (q->s->u.stage.red[k] == a->arg[1]->u.var) return q->s->u.stage.red[k];
     return NULL;
 }
-/* ---- how it is multiplied: as integers, as the machine's micro-kernel wants it, or in floats, which hold all whole
- * numbers up to EXACT */
-/* The sum of value, which reads b, for each cell of the result that has one of its own. */
+/* ---- how it is multiplied: as integers, as a micro-kernel of the machine, or in floats, which represent integers up
+ * to EXACT */
+/* The constant sum of value, which reads b, over the axes of the result that it depends on. */
 static const struct tensor *over_sum(struct sums *q, expr value, expr *at, int *n) {
     struct ctx *c = q->c;
     const struct stmt *s = q->s;
@@ -112,7 +112,7 @@ static double largest(const struct tensor *t) {
 /* A part of the sum, along its first axis. */
 struct part {
     const struct var *v, **red; /* of its own */
-    int64_t from;               /* where it begins on that axis */
+    int64_t from;               /* where it begins along that axis */
 };
 static struct part part_of(const struct sums *q, int k, int n) {
     struct ctx *c = q->c;
@@ -124,7 +124,7 @@ static struct part part_of(const struct sums *q, int k, int n) {
     red[0] = v;
     return (struct part){v, red, from};
 }
-/* The dim of b' that its first axis is; -1: parts of it are no parts of b'. */
+/* The dim of b' that is the sum's first axis; -1: none, so parts of the sum are not slices of b'. */
 static int dim_of_parts(const struct sums *q) {
     expr read = q->p.b.read;
     int found = -1;
@@ -135,7 +135,7 @@ static int dim_of_parts(const struct sums *q) {
     }
     return found;
 }
-/* How large a partial sum may be of products with what is at most `most`; and with what is not negative, too. */
+/* The greatest magnitude that a partial sum can have if a's values are at most `most`. */
 static double largest_sum(struct sums *q, const struct tensor *whole, double most) {
     struct ctx *c = q->c;
     expr at[32], read = q->p.b.read;
@@ -157,7 +157,7 @@ static double largest_positive(struct sums *q, const struct tensor *whole, doubl
     }
     return sum * most;
 }
-/* Without vectors nothing hides the loads. */
+/* Cycles of one product. Without vectors nothing hides the loads. */
 static double cycles_of_product(const struct sums *q, enum dtype t) {
     const struct machine *m = q->at->m;
     const struct operation *op = machine_multiply_add(m, t), *load = machine_op(m, X_LOAD, F32);
@@ -167,14 +167,15 @@ static double cycles_of_product(const struct sums *q, enum dtype t) {
     while (q->group % lanes) lanes /= 2;
     return 1 / op->starts / lanes + loads;
 }
-enum { COPY = 2 };       /* cycles for a cell, or a vector of them, that is copied */
-enum { MOST_PARTS = 4 }; /* of a sum */
-/* So many cells of a are needed as t, which they may be stored in. */
+enum { COPY = 2 };       /* cycles to copy a cell, or a vector */
+enum { MOST_PARTS = 4 }; /* of one sum */
+/* Cycles to copy that many cells of a to type t; none if they are stored in it already. */
 static double cycles_of_copy(const struct sums *q, enum dtype t, double cells) {
     if (t == q->a || q->asked || q->at->stored(q->at->env, q->p.a.read->u.buf)->type == t) return 0;
     return cells * COPY / machine_lanes(q->at->m, F32);
 }
-/* Weights that take less than half of the second level are still there from the last run. */
+/* Cycles to read the weights. If they take less than half of the second level of cache, they are still there from the
+ * last run. */
 static double cycles_of_weights(const struct sums *q, enum dtype t) {
     const struct machine *m = q->at->m;
     int64_t bytes = tensor_count(q->p.b.read->u.buf->data) * dtype_bytes(t);
@@ -184,7 +185,7 @@ static double cycles_in_floats(const struct sums *q, double products, double cel
     return products * cycles_of_product(q, F32) + cycles_of_copy(q, F32, cells) + cycles_of_weights(q, F32);
 }
 static int64_t in_groups(int64_t n, const struct micro *k) { return (n + k->k0 - 1) / k->k0 * k->k0; }
-/* Do its channels (0: there are none) lie otherwise than in groups? */
+/* Must the channels (0: there are none) be laid out anew, in whole groups? */
 static bool must_group(const struct sums *q, const struct micro *k, int64_t channels) {
     return channels && (channels % k->k0 || !q->at->layout(q->at->env, q->p.a.read->u.buf).block);
 }
@@ -196,7 +197,7 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
     double sums = micro_sums(q->at->m, k, typical_cells(q->c, q->s->u.stage.axes, q->s->u.stage.naxes, 1));
     return products * more / micro_products(q->at->m, s) + copy + sums + cycles_of_weights(q, k->b);
 }
-/* The steps of the sum over a group's channels, from where it begins, are whole ones of the micro-kernel. */
+/* In each group of channels, the sum consists of whole steps of the micro-kernel from its beginning. */
 static bool sums_groups(const struct sums *q, const struct micro *k) {
     expr a = q->p.a.read;
     for (int r = 0; r < q->s->u.stage.nred && a->n - a->has_fill >= 2; r++) {
@@ -205,16 +206,16 @@ static bool sums_groups(const struct sums *q, const struct micro *k) {
     }
     return k->k0 == 1;
 }
-/* Neither its lanes nor its steps reach from a group of channels into the next one, or each group has its own lanes;
- * and channels lie side by side. */
+/* Channels lie side by side, and neither lanes nor steps cross from one group of channels into the next, unless the
+ * micro-kernel gives each group its own lanes. */
 static bool fits_groups(const struct sums *q, const struct micro *k) {
     if (!q->group) return !k->per;
     bool beside = k->k0 == 1 || q->at->layout(q->at->env, q->p.a.read->u.buf).block;
     bool lanes = k->per ? q->group == k->per : q->group % (k->n0 ? k->n0 : 1) == 0;
     return beside && lanes && sums_groups(q, k);
 }
-/* The machine's micro-kernel that takes weights like these in the fewest cycles, with a as it is, or else in another
- * type; NULL: there is none. *cycles: of all products, and of what they need. */
+/* The micro-kernel that takes the fewest cycles for such weights, with a as it is or converted; NULL: there is none.
+ * *cycles: of all products and what they need. */
 static const struct micro_speed *micro_for(const struct sums *q, int64_t channels, double products, double cells,
                                            double *cycles) {
     const struct micro_speed *best = NULL;
@@ -228,7 +229,7 @@ static const struct micro_speed *micro_for(const struct sums *q, int64_t channel
         }
     return best;
 }
-/* How large a partial sum of this part may be. */
+/* The greatest magnitude of a partial sum of this part. */
 static double largest_partial(const struct sums *q, const struct part *p, const struct tensor *whole) {
     struct ctx *c = q->c;
     const struct stmt *s = q->s;
@@ -248,15 +249,15 @@ static double largest_in_parts(struct sums *q, const struct tensor *whole) {
     }
     return most;
 }
-/* Of more parts than one, all but the last are written and read again, for which there are so many cycles. */
+/* How many parts still pay, if `cycles` can be spent: all but the last are written and read again. */
 static int most_parts(const struct sums *q, double cycles) {
     const struct stmt *s = q->s;
     double each = COPY * typical_cells(q->c, s->u.stage.axes, s->u.stage.naxes, 1);
     double turns = (double)const_extent(s->u.stage.red[0]), most = 1 + cycles / each;
     return dim_of_parts(q) < 0 ? 1 : (int)fmax(1, fmin(fmin(most, turns), MOST_PARTS));
 }
-/* In floats, if all partial sums are exact: a is copied as such, but for windows, which have no use for that. cycles:
- * what that saves. */
+/* Multiplies in floats if all partial sums are exact. a is converted first, except for windows, which gain nothing from
+ * it. cycles: what that saves. */
 static bool take_floats(struct sums *q, const struct tensor *whole, double cycles) {
     bool copied = q->p.cls == PROBLEM_CONTRACTION;
     int most = most_parts(q, cycles);
@@ -272,13 +273,13 @@ static double products_of(const struct sums *q) {
     return typical_cells(q->c, s->u.stage.axes, s->u.stage.naxes, 1) *
            typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
 }
-/* Nobody else reads the sum as the integers that it is. */
+/* Nobody outside of the kernel reads the sum as integers. */
 static bool is_inside(const struct sums *q) { return q->at->k->nresults == 1 && q->at->k->out != q->s; }
 /* *type: of the weights. */
-static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *type) {
+static void choose_method(struct sums *q, const struct tensor *whole, enum dtype *type) {
     const struct buf *a = q->p.a.read->u.buf;
     const struct machine *m = q->at->m;
-    bool summed = q->p.cls == PROBLEM_CONTRACTION; /* over channels, that is */
+    bool summed = q->p.cls == PROBLEM_CONTRACTION; /* sums over channels */
     const struct var *channel = channel_of(q);
     int64_t n = channel ? const_extent(channel) : 0;
     double products = products_of(q), cells = typical_size(q->c, a->logical, a->nlogical, 1);
@@ -296,7 +297,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     if (micro_within(k, &within[0], &within[1])) q->within = arena_copy(&q->c->arena, within, sizeof within);
     if (must_group(q, k, n)) q->channel = channel, q->channels = in_groups(n, k);
 }
-/* b' = b[at] - zb over dims of its own. */
+/* b' = b[at] - zb, with variables of its own. */
 static const struct tensor *centered(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value) {
     struct ctx *c = q->c;
     struct buf *b = q->p.b.read->u.buf;
@@ -305,7 +306,7 @@ static const struct tensor *centered(struct sums *q, const struct var **dims, ex
     *value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), *zb);
     return is_zero(*zb) ? b->data : over_weights(q, I32, dims, *value);
 }
-/* The same as *value, when it is chosen how it is multiplied, as *type; NULL: it is not. */
+/* Chooses how to multiply, and gives the weights as a constant of *type, equal to *value; NULL: not rewritten. */
 static const struct tensor *chosen(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value,
                                    enum dtype *type) {
     const struct tensor *whole = centered(q, dims, at, zb, value);
@@ -313,7 +314,7 @@ static const struct tensor *chosen(struct sums *q, const struct var **dims, expr
     tensor_range(whole, &q->least, &q->greatest);
     *type = type_for(q, q->p.b.read->u.buf->type);
     q->a = q->p.a.read->u.buf->type;
-    choose_way(q, whole, type);
+    choose_method(q, whole, type);
     return whole;
 }
 static bool center_weights(struct sums *q) {
@@ -324,7 +325,7 @@ static bool center_weights(struct sums *q) {
     enum dtype type;
     const struct tensor *whole = chosen(q, dims, at, &zb, &value, &type);
     if (!whole) return false;
-    if (q->channel) { /* zeros behind the last one */
+    if (q->channel) { /* zeros after the last one */
         const struct var *more = var_new(c, "d1", x_int(c, q->channels));
         expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[1]);
         at[1] = x_var(c, more);
@@ -336,7 +337,7 @@ static bool center_weights(struct sums *q) {
     q->weights = same ? whole : over_weights(q, type, dims, value);
     return q->weights != NULL;
 }
-/* sum b' for each cell that has one of its own, in units of the sum. */
+/* sum b' over the axes of the result that it depends on, in the type of the sum. */
 static expr sum_of_weights(struct sums *q) {
     struct ctx *c = q->c;
     expr at[32], read = q->p.b.read;
@@ -345,7 +346,7 @@ static expr sum_of_weights(struct sums *q) {
     return t ? x_load(c, constant_buf(c, q->at->entry, "sums", t), at, n, NULL) : NULL;
 }
 
-/* ---- a, moved into another type, or with more channels */
+/* ---- copies of a in another type, or with more channels */
 static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from) {
     struct ctx *c = q->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, from->nlogical + 1);
@@ -356,7 +357,7 @@ static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from)
     if (q->a == F32) value = x_cast(c, F32, value);
     return s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value);
 }
-/* Laid out as it is, but for channels that were too few for a block: they lie side by side now. */
+/* The copy has the layout of a, but channels that were too few for a block lie side by side now. */
 static struct buf *move_operand(struct sums *q) {
     struct buf *from = q->p.a.read->u.buf;
     expr dims[32];
@@ -371,7 +372,7 @@ static struct buf *move_operand(struct sums *q) {
     algorithm_between(q->at, q->out, to);
     return to;
 }
-/* The sum runs over all channels that there are now. */
+/* Extends the sum to the padded channels. */
 static void sum_more(struct sums *q) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
@@ -404,17 +405,17 @@ struct reader {
     struct ctx *c;
     const struct stmt *s;
     const struct buf *old;
-    struct buf *part[MOST_PARTS]; /* where it is now */
+    struct buf *part[MOST_PARTS]; /* where each part's result is now */
     int nparts;
-    expr first; /* of the sum, over the axes of s; NULL: 0 */
+    expr first; /* initial value of the sum, over the axes of s; NULL: 0 */
 };
-/* The part of the sum that was read here: within EXACT, and no NaN, which the bounds tell. */
+/* A part's result as an integer. The clamp changes nothing, but proves that it is within EXACT and not NaN. */
 static expr read_part(struct reader *r, int k, expr e) {
     struct ctx *c = r->c;
     expr v = x_load(c, r->part[k], e->arg, e->n, NULL);
     return x_cast(c, I32, x_min(c, x_max(c, v, x_num(c, F32, -EXACT)), x_num(c, F32, EXACT)));
 }
-/* Conversions of it are exact. */
+/* Replaces reads of the sum by those of its parts; conversions are exact. */
 static expr read_whole(void *env, expr e) {
     struct reader *r = env;
     struct ctx *c = r->c;
@@ -428,7 +429,7 @@ static expr read_whole(void *env, expr e) {
     for (int k = 0; k < r->s->u.stage.naxes; k++) map_put(&at.map, PKEY(r->s->u.stage.axes[k]), (void *)e->arg[k]);
     return r->first ? x_add(c, v, x_subst(c, r->first, &at)) : v;
 }
-/* Where the sum begins, in floats; NULL: it must be added behind, as integers. */
+/* The initial value in floats; NULL: it must be added afterwards, as integers. */
 static expr first_in_floats(struct sums *q) {
     struct ctx *c = q->c;
     expr first = fold_constant_parts(c, q->at->entry, q->s, q->s->u.stage.init);
@@ -438,7 +439,7 @@ static expr first_in_floats(struct sums *q) {
     if (!t) return x_num(c, F32, (double)first->u.i);
     return x_load(c, constant_buf(c, q->at->entry, "first", tensor_as(c, t, F32)), first->arg, first->n, NULL);
 }
-/* What is summed in it; a: of the whole sum. */
+/* The product that the part sums; a: as the whole sum reads it. */
 static expr product_of_part(struct sums *q, const struct part *p, expr a) {
     struct ctx *c = q->c;
     const struct var *all = q->s->u.stage.red[0];
@@ -450,7 +451,7 @@ static expr product_of_part(struct sums *q, const struct part *p, expr a) {
     a = x_subst1(c, a, all, x_addi(c, x_var(c, p->v), p->from));
     return x_mul(c, a->type == F32 ? a : x_cast(c, F32, a), x_load(c, w, at, b->n, NULL));
 }
-/* The kernel of a part, and what it makes. */
+/* Makes the part's kernel and the buffer of its result. */
 static struct buf *sum_of_part(struct sums *q, const struct part *p, expr product) {
     struct ctx *c = q->c;
     const struct stmt *s = q->s;
@@ -467,7 +468,7 @@ static struct buf *sum_of_part(struct sums *q, const struct part *p, expr produc
     algorithm_between(q->at, q->out, made);
     return made;
 }
-/* The last part stays where the sum was. */
+/* The last part is computed where the sum was. */
 static void sum_in_floats(struct sums *q, struct block *stages, expr a) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
@@ -488,7 +489,7 @@ static void sum_in_floats(struct sums *q, struct block *stages, expr a) {
     proc_drop_buf(q->at->entry, old);
 }
 
-/* sum a b' alone, from where what the zero points make of it is. */
+/* Rewrites the stage to sum a b' only, with the zero point's part as initial value. */
 static void rewrite(struct sums *q, struct block *stages) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
@@ -512,7 +513,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     if (q->in_floats) sum_in_floats(q, stages, x);
     else s->u.stage.value = x_mul(c, x, w);
 }
-/* What the stages compute of scales, and of the start of the sum, is the same in every run. */
+/* Folds what the stages compute from constants alone, of scales and of the sum's initial value. */
 static void fold_parts(const struct algorithm_query *at, struct block *stages) {
     for (struct stmt *s = stages->first; s; s = s->next) {
         if (s->kind != S_STAGE) continue;
@@ -539,7 +540,7 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
     }
     return "";
 }
-/* Where b' lies. Its cells are computed for that where zero points differ alone: weights are many. */
+/* The range of b'. Its cells are computed only if zero points differ, since weights are many. */
 static void find_range(struct sums *q) {
     const struct var *dims[32];
     expr at[32], zb, value;
@@ -550,7 +551,7 @@ static void find_range(struct sums *q) {
     tensor_range(t, &q->least, &q->greatest);
     if (z.lo == z.hi) q->least -= (int64_t)z.lo, q->greatest -= (int64_t)z.lo;
 }
-/* In the machine's fastest way that is right for b'. */
+/* Cycles of the machine's fastest way that is correct for b'. */
 static double fastest(struct sums *q) {
     double products = products_of(q), least = INFINITY;
     bool known = false;
@@ -562,7 +563,7 @@ static double fastest(struct sums *q) {
     }
     return least;
 }
-/* The same sums with less to do in each step, at best. */
+/* Not less than half of the direct algorithm: at best each step of a sum becomes cheaper. */
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     double half = algorithm_rows[0].cycles(q, &algorithm_rows[0]) / 2, sum = 0;
     (void)row;

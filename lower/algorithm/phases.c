@@ -13,17 +13,18 @@
 #include "lower/algorithm/rows.h"
 #include <math.h>
 
-enum { MOST_DIMS = 3, FIRST = 2 /* axis of them */ };
+enum { MOST_DIMS = 3, FIRST = 2 /* FIRST: the first spatial axis */ };
 struct phases {
     int dims;
     int64_t stride[MOST_DIMS], off[MOST_DIMS], taps[MOST_DIMS]; /* of each axis */
-    int64_t channels, all;                                      /* of the result; with their phases */
+    int64_t channels, all;                                      /* of the result; the same times their phases */
 };
 static bool at_zero(struct ctx *c, expr e, const struct var *v, int64_t *value) {
     return x_is_int(x_subst1(c, e, v, x_int(c, 0)), value);
 }
 static bool equal(struct ctx *c, expr a, expr b) { return x_is(x_sub(c, a, b), 0); }
-/* Index x of the operand and w of the weights are those of the text above, for the result's g and the tap r. */
+/* Are index x of the operand and index w of the weights those of the formula above, for the result's g and the tap
+ * r? */
 static bool phase_axis(struct ctx *c, expr x, expr w, const struct var *g, const struct var *r, struct phases *p) {
     int d = p->dims;
     int64_t first, phase;
@@ -37,7 +38,7 @@ static bool phase_axis(struct ctx *c, expr x, expr w, const struct var *g, const
     return equal(c, from, x_divi(c, moved, p->stride[d])) &&
            equal(c, w, x_add(c, x_muli(c, x_var(c, r), p->stride[d]), x_modi(c, moved, p->stride[d])));
 }
-/* As it is, or as another type. */
+/* Read as it is, or converted. */
 static bool is_read(const struct operand *o) {
     return o->read && !o->made && (o->value == o->read || (o->value->op == X_CAST && o->value->arg[0] == o->read));
 }
@@ -64,7 +65,7 @@ static bool find_phases(const struct algorithm_query *q, struct phases *p) {
     p->channels = const_extent(o[1]), p->all *= p->channels;
     return strided && p->channels > 0 && const_extent(r[0]) > 0;
 }
-/* For each channel, where its sum begins, of the axes of the sum it has that of channels alone. NULL: there is none. */
+/* The initial value of the sum for each channel, if it depends on the axis of channels alone. NULL: there is none. */
 static expr beginning_at(const struct algorithm_query *q, expr channel, bool *ok) {
     const struct stmt *s = q->k->sum;
     expr init = s->u.stage.init;
@@ -87,7 +88,7 @@ const char *phases_refuse(const struct algorithm_query *q, const struct algorith
 }
 
 /* ---- what it costs */
-/* Cells of each channel of t, where nothing is known of an axis, too. */
+/* Cells of each channel of t; axes of unknown size count, too. */
 static double cells_of(const struct algorithm_query *q, const struct phases *p) {
     double n = typical_axis(q->c, q->k->sum, 0);
     for (int d = 0; d < p->dims; d++)
@@ -125,7 +126,7 @@ struct work {
     struct rewriting *out;
     struct phases p;
 };
-/* [p N + n, ic, taps, the last one first]: a window that moves forward. */
+/* The weights as [p N + n, ic, taps], taps in reverse order: a window that moves forward. */
 static struct buf *constant_weights(const struct work *k) {
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = b->data;
@@ -150,7 +151,7 @@ static struct buf *constant_weights(const struct work *k) {
         }
     return constant_buf(k->q->c, k->q->entry, internf(k->q->c->names, "%s.phases", b->name), t);
 }
-/* The same where the run has them: what is p N + n here lies last, along the lanes. */
+/* The same for weights computed at run time: the dim p N + n is last here, along the lanes. */
 static struct buf *computed_weights(const struct work *k) {
     struct ctx *c = k->q->c;
     struct buf *b = k->q->k->b.read->u.buf;
@@ -172,7 +173,7 @@ static struct buf *computed_weights(const struct work *k) {
     algorithm_between(k->q, k->out, w);
     return w;
 }
-/* Where sums of all phases begin, for the last part. */
+/* The initial value of the sums of all phases, for the last part. */
 static expr beginning(const struct work *k, const struct var *oc) {
     struct ctx *c = k->q->c;
     const struct var *v = var_new(c, "oc", x_int(c, k->p.all));
@@ -188,13 +189,13 @@ static expr beginning(const struct work *k, const struct var *oc) {
 }
 struct factors {
     const struct problem *of;
-    expr a, b; /* in place of theirs */
+    expr a, b; /* replacements for the factors */
 };
 static expr read_factor(void *env, expr e) {
     const struct factors *f = env;
     return e == f->of->a.read ? f->a : e == f->of->b.read ? f->b : NULL;
 }
-/* What the sum multiplies, at the new axes and taps. */
+/* The product of the new sum, at the new axes and taps. */
 static expr product(const struct work *k, struct buf *w, const struct var **axes, const struct var **red) {
     struct ctx *c = k->q->c;
     expr x = k->q->k->a.read, from[MOST_DIMS + FIRST], at[MOST_DIMS + FIRST];
@@ -209,9 +210,9 @@ static expr product(const struct work *k, struct buf *w, const struct var **axes
                         x_load(c, w, at, n, NULL)};
     return x_map(c, k->q->k->sum->u.stage.value, read_factor, &f);
 }
-/* Shall t be plain? Vectors of a plain result take cells of two phases by turns then, where out of blocks they are
- * moved one by one: as long as a short sum takes, if t is in no cache near by. With more taps than one such a
- * convolution is slower than in blocks. */
+/* Should t be plain? The vectors of a plain result interleave cells of two phases; out of blocks, cells are moved one
+ * by one, which takes as long as a short sum, unless t is in a near cache. With more taps, the convolution itself is
+ * slower if plain. */
 static bool by_turns(const struct work *k) {
     enum { SHORT = 4 /* cycles of a cell */, BYTES = 4 };
     const struct algorithm_query *q = k->q;
@@ -250,7 +251,7 @@ static struct buf *convolution(const struct work *k) {
     algorithm_between(k->q, k->out, t);
     return t;
 }
-/* What the sum was is read from its phase from now on; what follows it stays as it is. */
+/* Replaces the sum by a read of its phase; the epilogue stays as it is. */
 static void replace_sum(const struct work *k, struct buf *t) {
     struct ctx *c = k->q->c;
     const struct var **o = k->q->k->sum->u.stage.axes;

@@ -16,7 +16,7 @@ double rows_weights(const struct algorithm_query *q) {
         if (q->k->b.axes >> k & 1) weights *= typical_axis(q->c, s, k);
     return weights;
 }
-/* Of 16-bit floats, by an instruction where there is one. */
+/* Products of 16-bit floats use an instruction if there is one. */
 static double products_cycles(const struct algorithm_query *q, double cells, double depth) {
     double least = rows_cycles(q->m, cells, 1, depth);
     const struct problem *k = q->k;
@@ -31,7 +31,7 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     (void)row;
     double slowly = fmax(across_cycles(q, cells, depth), unshared_cycles(q, cells, depth));
     if (slowly > 0) return slowly;
-    /* integers are multiplied more slowly, after zero points are subtracted */
+    /* integers are multiplied more slowly, after their zero points are subtracted */
     double slow = s->u.stage.buf->type == I32 ? 2 : 1, weights = rows_weights(q);
     if (weights > 0) weights *= dtype_is_half(q->k->b.read->u.buf->type) ? 0.5 : 1;
     return slow * products_cycles(q, cells, depth) + weights_cycles(q->m, weights);

@@ -3,16 +3,16 @@
 #define NN_LOWER_ALGORITHM_ROWS_H
 #include "lower/algorithm/algorithm.h"
 
-/* Products of f32: rows by columns of sums that long. */
+/* Cycles of an f32 product: rows by columns of sums of length depth. */
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
 static inline bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
-/* The cells of a constant as the model has them, as far as it is asked. */
+/* A constant's cells as the model has them, if such were kept. */
 static inline const struct tensor *given_cells(const struct algorithm_query *q, const struct buf *b) {
     return q->given ? q->given(q->env, b) : b->data;
 }
-/* Cells of the constant that is multiplied; 0: none is. */
+/* Cells of the constant factor; 0: there is none. */
 double rows_weights(const struct algorithm_query *q);
-/* What is computed of one byte (tables.c). */
+/* Functions of a single byte (tables.c). */
 struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* TopK (topk.c). */
 struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites);
@@ -22,7 +22,7 @@ struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked,
 struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* Running sums and products (running.c). */
 struct algorithm_saving running_rows_beside(const struct algorithm_query *q, bool asked, bool rewrites);
-/* Is s the call of this text, for whatever type? And another text for the type of its first buffer. */
+/* Is s a call of this kernel text, for whatever type? */
 bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text);
 struct proc *algorithm_text(const struct algorithm_query *q, const struct stmt *call, const char *name);
 /* Products of bytes less zero points (integer_sums.c). */
@@ -30,7 +30,7 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
 enum dtype integer_sums_wants(const struct algorithm_query *q, const struct buf *b);
-/* A sum of such products: (a - za) w, with how large each may be, and any part of the sum. */
+/* A sum of products (a - za) w, with bounds for its factors and for any partial sum. */
 struct integer_product {
     expr za;
     const struct tensor *w;
@@ -41,13 +41,13 @@ bool integer_product(const struct algorithm_query *q, struct stmt *s, struct int
 const char *turned_refuses(const struct algorithm_query *q, const struct algorithm *row);
 double turned_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void turned_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
-/* Of the definition of such a product, whose sums are across lanes; 0: it is none. */
+/* Cycles of the definition of such a product, whose sums go across lanes; 0: it is none. */
 double across_cycles(const struct algorithm_query *q, double cells, double depth);
 /* Transposed convolutions (phases.c). */
 const char *phases_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double phases_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void phases_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
-/* Of the definition of one, whose neighbours share no weights; 0: it is none. */
+/* Cycles of the definition of one, whose neighbours share no weights; 0: it is none. */
 double unshared_cycles(const struct algorithm_query *q, double cells, double depth);
 /* Products of bytes, neither of which is constant (computed_bytes.c). */
 const char *computed_bytes_refuse(const struct algorithm_query *q, const struct algorithm *row);
@@ -62,8 +62,8 @@ void byte_weights_rewrite(const struct algorithm_query *q, const struct algorith
 const char *sparse_blocks_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double sparse_blocks_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void sparse_blocks_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
-/* So many bytes, moved once from or to beyond the second level of cache. */
+/* Cycles to move that many bytes once from or to beyond the second level of cache. */
 double bytes_cycles(const struct machine *m, double bytes);
-/* So many weights of f32, read once in a run. */
+/* Cycles to read that many f32 weights once per run. */
 double weights_cycles(const struct machine *m, double weights);
 #endif

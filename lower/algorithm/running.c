@@ -1,21 +1,21 @@
-/* Running sums and products along an axis that is not the last one: of one column after another each addition waits for
- * the one before, and cells lie far apart. With the columns side by side, a vector of them goes down the axis at once,
- * and whole lines are read. The same additions in the same order, so the same bits. The other text takes the call's
- * place, so it goes beside other algorithms. */
+/* Running sums and products along an axis that is not the last one. Column by column, each addition waits for the one
+ * before, and cells lie far apart. With the columns side by side, a vector of them goes down the axis at once, and
+ * whole cache lines are read. The additions and their order are the same, so the bits are, too. The row replaces the
+ * call by another kernel text, so it goes beside other algorithms. */
 #include "lower/algorithm/rows.h"
 #include <math.h>
 
-/* Of the text: what is before, along and behind the axis. */
+/* Sizes of the text: before, along and after the axis. */
 enum { A, D, B };
-/* Cycles: until a sum is there for the next one; for a vector of them, and beside the vectors of a line, as the rest
- * that fills none. */
+/* Cycles: latency from one sum to the next; for a vector of them; and extra for the remainder of a line that fills no
+ * vector. */
 enum { CELL = 4, VECTOR = 4, TURN = 16 };
 
 static double typical(const struct algorithm_query *q, const struct stmt *call, int k) {
     return (double)x_typical(q->c, call->u.call.args[k], OPEN_SIZE);
 }
-/* The text without lanes takes so long; the other one saves of that. Which axis it is may be for the run to find: then
- * there may be one column. */
+/* Cycles of the text without lanes, of which the other one saves a part. If the run decides which axis it is, there may
+ * be just one column. */
 static double columns_one_by_one(const struct algorithm_query *q, const struct stmt *call) {
     return CELL * typical(q, call, A) * typical(q, call, D) * typical(q, call, B);
 }

@@ -18,20 +18,22 @@
 
 enum { NARROW = 4 };       /* channels of the smallest block */
 enum { MOST_VECTORS = 4 }; /* of a tile */
-enum { STEPS = 4 };        /* lists are a multiple of so many places, that a loop may have several */
+enum { STEPS = 4 };        /* lengths of lists are multiples of this, so that a loop may do several steps */
 
 struct lists {
     const struct tensor *w;
-    int channel;                                             /* the axis of the result that the weights have .. */
-    int64_t channels, apart;                                 /* .. its cells, and how far apart their weights are */
-    int sum[PROBLEM_AXES], n;                                /* what is summed, with more than one cell */
-    int64_t cells[PROBLEM_AXES], step[PROBLEM_AXES], places; /* of each; in the weights; of all */
-    bool *used;            /* [channels / NARROW, places]: not all weights of a narrow block are zero; to be freed */
+    int channel;                                             /* the axis of the result that indexes the weights .. */
+    int64_t channels, apart;                                 /* .. its extent, and the distance of its cells in the
+                                                              * weights */
+    int sum[PROBLEM_AXES], n;                                /* reduced variables with more than one cell */
+    int64_t cells[PROBLEM_AXES], step[PROBLEM_AXES], places; /* extent of each; its stride in the weights; the product
+                                                              * of the extents */
+    bool *used;            /* [channels / NARROW, places]: a narrow block has a weight that is not zero; to be freed */
     int64_t width, length; /* channels of a block; places of the longest list */
 };
 
 /* ---- what fits */
-/* Cells of the weights from one turn of v to the next; 0: v is not an index of its own. */
+/* Stride in the weights along v; 0: v is not an index by itself. */
 static int64_t step_along(expr read, const struct tensor *w, const struct var *v) {
     int64_t each = 1;
     for (int d = read->n; d--; each *= w->dims[d])
@@ -71,14 +73,14 @@ static const char *find_factors(const struct algorithm_query *q, struct lists *l
 }
 
 /* ---- the lists */
-/* Where the weights of place k of the sum lie, for channel 0. */
+/* Offset of the weight at place k of the sum, for channel 0. */
 static int64_t weight_at(const struct lists *l, int64_t k) {
     int64_t at = 0;
     for (int i = l->n; i--; k /= l->cells[i]) at += k % l->cells[i] * l->step[i];
     return at;
 }
 static int64_t most_places(const struct lists *l) { return l->places * 3 / 4; }
-/* false: some channels have so many weights that nobody looks further. */
+/* Fills l->used. false: some channels have so many weights that lists would not pay. */
 static bool find_used(struct lists *l) {
     int64_t *at = memory_zeroed((size_t)l->places, sizeof *at), n = 0;
     l->used = memory_zeroed((size_t)(l->channels / NARROW * l->places), sizeof *l->used);
@@ -101,7 +103,7 @@ static bool is_used(const struct lists *l, int64_t block, int64_t k) {
         if (l->used[b * l->places + k]) return true;
     return false;
 }
-/* Of the longest list, in steps; 0: it has most of the places. */
+/* Length of the longest list, rounded up to steps; 0: it has most of the places. */
 static int64_t longest(const struct lists *l) {
     int64_t most = 1;
     for (int64_t b = 0; b < l->channels / l->width; b++) {
@@ -113,8 +115,8 @@ static int64_t longest(const struct lists *l) {
     most = (most + STEPS - 1) / STEPS * STEPS;
     return most < l->places ? most : 0;
 }
-/* A tile is vectors of a block (without vectors, cells) by as many rows as there are registers for; and all of the rows
- * pass through the first level of cache for each block. */
+/* A tile is the vectors of a block (without vectors: its cells) by as many rows as there are registers for; all of the
+ * rows pass through the first level of cache once per block. */
 static double cycles_of(const struct algorithm_query *q, const struct lists *l) {
     const struct machine *m = q->m;
     int64_t lanes = machine_lanes(m, F32), all = (l->width + lanes - 1) / lanes;
@@ -127,7 +129,7 @@ static double cycles_of(const struct algorithm_query *q, const struct lists *l) 
     double operand = rows * (double)l->places * (double)dtype_bytes(F32) * m->l1.byte;
     return blocks * (length * step + operand) + weights_cycles(m, length * blocks * (double)(l->width + l->n));
 }
-/* Those of the width that takes the fewest cycles; NULL: they are there. */
+/* Finds the lists of the width that takes the fewest cycles. Returns NULL, or why there are none. */
 static const char *find_lists(const struct algorithm_query *q, struct lists *best) {
     const char *why = find_factors(q, best);
     if (why) return why;
@@ -159,7 +161,7 @@ double sparse_blocks_cycles(const struct algorithm_query *q, const struct algori
 
 /* ---- the stages */
 struct listed {
-    struct tensor *weights, *at[PROBLEM_AXES]; /* [channel, j]; of each sum: [block, j] */
+    struct tensor *weights, *at[PROBLEM_AXES]; /* [channel, j]; for each reduced variable: [block, j] */
 };
 static void list_place(const struct lists *l, const struct listed *t, int64_t block, int64_t j, int64_t k) {
     int64_t at = weight_at(l, k);
@@ -168,7 +170,7 @@ static void list_place(const struct lists *l, const struct listed *t, int64_t bl
     for (int i = l->n; i--; k /= l->cells[i])
         ((int32_t *)tensor_data(t->at[i]))[block * l->length + j] = (int32_t)(k % l->cells[i]);
 }
-/* The last of the places that hold zeros stands behind the others: it is the nearest. */
+/* Shorter lists are filled up with the last place where the block's weights are zero, since it is the nearest. */
 static void fill_lists(struct ctx *c, const struct lists *l, struct listed *t) {
     int64_t blocks = l->channels / l->width;
     t->weights = tensor_new(&c->arena, l->w->type, (int64_t[]){l->channels, l->length}, 2);

@@ -1,18 +1,18 @@
-/* Tables: what is computed of one byte (an activation between a dequantization and a quantization, say) takes at most
- * 256 values, which are computed when the model is compiled, by the interpreter, and looked up in the run. The same
- * bits. A byte is a load of one, what is rounded to one, or an i32 that is proved to lie between as close ends; what is
- * computed of it may be spread over several maps of the group, and read constants. It goes beside other rows: the byte
- * is mostly a sum of products behind which the rest is an epilogue. Looking up takes a load for each lane, so what is
- * cheap is computed still (worth_it); where registers hold tables of bytes, it costs a few operations. */
+/* Tables: a function of one byte (such as an activation between a dequantization and a quantization) has at most 256
+ * values. The interpreter computes them at compile time, and the run looks them up; bits are unchanged. A byte is a
+ * load of one, a value rounded to one, or an i32 proved to be in such a small range. The function may be spread over
+ * several maps of the group, and may read constants. It goes beside other rows, because the byte is mostly a sum of
+ * products, and the rest an epilogue. A lookup takes a load per lane, so cheap functions are still computed (worth_it);
+ * where registers hold tables of bytes, it costs a few operations. */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
 
 enum { MOST = 256 };
-/* What an expression is computed of: written out with the maps that it reads, if that is a single byte. */
+/* What an expression depends on: itself with the maps that it reads substituted, if that is a single byte. */
 struct source {
-    expr whole, byte; /* byte NULL: of constants alone */
-    bool other;       /* of something else, or of several */
+    expr whole, byte; /* byte NULL: constants alone */
+    bool other;       /* depends on something else, or on several bytes */
 };
 struct tables {
     const struct algorithm_query *q;
@@ -20,17 +20,17 @@ struct tables {
     bool asked, rewrites;
     struct map maps;    /* buffer that only the group reads -> the map that makes it */
     struct map sources; /* expression -> struct source */
-    struct map made;    /* of the byte as argument 0 -> struct table_made */
+    struct map made;    /* the function, with the byte replaced by argument 0 -> struct table_made */
     struct algorithm_saving saved;
-    double cells; /* of the stage that is looked at */
+    double cells; /* of the stage in progress */
 };
 struct table_made {
     struct buf *b;
     int64_t lo, hi;
 };
 
-/* ---- which byte */
-/* Whatever it is computed of. */
+/* ---- which byte it depends on */
+/* Is e a byte, whatever it is computed from? */
 static bool is_byte(expr e, int64_t *lo, int64_t *hi) {
     if (e->type != I32 || e->op == X_CONST) return false;
     if (e->op == X_LOAD && !dtype_is_byte(e->u.buf->type)) return false;
@@ -39,7 +39,7 @@ static bool is_byte(expr e, int64_t *lo, int64_t *hi) {
     return !r.nan && *hi - *lo < MOST;
 }
 static const struct source *source_of(struct tables *t, expr e);
-/* The value that the map gives to the cell that is loaded, as its buffer stores it. */
+/* The map's value at the loaded cell, as its buffer stores it. */
 static expr made_value(struct tables *t, const struct stmt *map, expr load) {
     struct subst at = {{.arena = &t->c->arena}};
     const struct buf *b = load->u.buf;
@@ -55,7 +55,7 @@ static expr operand_whole(void *env, expr e) {
     struct of_source *o = env;
     return e == o->e ? NULL : source_of(o->t, e)->whole;
 }
-/* What all operands are computed of. */
+/* What all operands together depend on. */
 static struct source of_operands(struct tables *t, expr e) {
     struct source s = {.whole = e};
     for (int k = 0; k < e->n && !s.other; k++) {
@@ -102,7 +102,7 @@ static const struct source *source_of(struct tables *t, expr e) {
 /* ---- is it worth it? */
 struct work {
     const struct machine *m;
-    double cycles; /* for a vector of 32-bit lanes, or one cell */
+    double cycles; /* for a vector of 32-bit lanes, or for one cell */
     int operations;
 };
 static double cycles_of_op(const struct machine *m, enum xop op, enum dtype t) {
@@ -129,7 +129,7 @@ static expr replaced_byte(void *env, expr e) {
 static expr with_byte(struct tables *t, const struct source *s, expr by) {
     return x_map(t->c, s->whole, replaced_byte, &(struct replacing){s->byte, by});
 }
-/* A table must halve the cycles, for caches have other use for its cells, too; they are read once in any case. */
+/* A table must halve the cycles, because its cells displace others from the caches. They are read once in any case. */
 static bool worth_it(struct tables *t, const struct source *s, int64_t entries, double *saved) {
     const struct machine *m = t->q->m;
     int lanes = machine_lanes(m, F32);
@@ -146,8 +146,8 @@ static bool worth_it(struct tables *t, const struct source *s, int64_t entries, 
 }
 
 /* ---- the table */
-/* The least type that holds all cells; vectors are looked up as they are computed with, but for whole tables of bytes
- * where the machine holds these in registers. */
+/* The smallest type that holds all cells. Vectors look up cells in the type in which they compute, unless the machine
+ * holds whole tables of bytes in registers. */
 static enum dtype cell_type(const struct tables *t, const struct tensor *cells) {
     static const enum dtype narrow[] = {U8, I8, I16};
     static const int64_t ends[][2] = {{0, UINT8_MAX}, {INT8_MIN, INT8_MAX}, {INT16_MIN, INT16_MAX}};
@@ -176,7 +176,7 @@ static struct buf *make_table(struct tables *t, const struct source *s, int64_t 
     map_put(&t->made, PKEY(function), known);
     return known->b;
 }
-/* Of cells that lie in another type no bounds are known. */
+/* Adds a clamp, because no bounds are known of cells that are stored in another type. */
 static expr clamped(struct tables *t, expr byte, int64_t lo, int64_t hi) {
     struct ctx *c = t->c;
     if (byte->op != X_LOAD || t->q->stored(t->q->env, byte->u.buf) == byte->u.buf) return byte;
@@ -200,7 +200,7 @@ static expr looked_up(void *env, expr e) {
 
 /* ---- the stages of a group */
 static bool is_map(const struct stmt *s) { return s->kind == S_STAGE && s->u.stage.op == RED_NONE; }
-/* Does anybody but s write b? */
+/* Does anyone but s write b? */
 static bool written_elsewhere(const struct algorithm_query *q, const struct stmt *s, const struct buf *b) {
     for (const struct stmt *t = q->stmts->first; t; t = t->next) {
         if (t == s || t->kind == S_ALLOC) continue;
@@ -208,7 +208,7 @@ static bool written_elsewhere(const struct algorithm_query *q, const struct stmt
     }
     return false;
 }
-/* What reads it looks up itself what the map is computed of. */
+/* All readers of the map now look up its source directly. */
 static bool is_passed(struct tables *t, const struct stmt *map) {
     const struct buf *b = map->u.stage.buf;
     if (!map_get(&t->maps, PKEY(b)) || source_of(t, map->u.stage.value)->other) return false;
@@ -222,7 +222,7 @@ static bool is_read(const struct algorithm_query *q, const struct buf *b) {
         if (stmt_reads(s, b, NULL)) return true;
     return false;
 }
-/* Maps that the group alone read, and nobody does now. */
+/* Removes the maps that only the group could read and that nobody reads any more. */
 static void drop_unread(const struct tables *t) {
     const struct algorithm_query *q = t->q;
     for (bool again = true; again;) {
@@ -254,7 +254,7 @@ static void find_maps(struct tables *t) {
             map_put(&t->maps, PKEY(b), s);
     }
 }
-/* A map may be computed later than it stands only where nothing but stages writes. */
+/* A map may only be moved to its reader if all statements are stages. */
 static bool holds_stages_only(const struct block *b) {
     for (const struct stmt *s = b->first; s; s = s->next)
         if (s->kind != S_STAGE && s->kind != S_ALLOC && s->kind != S_CHECK && s->kind != S_VIEW) return false;
@@ -265,7 +265,8 @@ struct algorithm_saving tables_beside(const struct algorithm_query *q, bool aske
     struct tables t = {q, q->c, asked, rewrites, none, none, none, {0}, 0};
     if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32) || !holds_stages_only(q->stmts)) return t.saved;
     find_maps(&t);
-    for (struct stmt *s = q->stmts->last; s; s = s->prev) { /* readers first: what they look up is as it was */
+    for (struct stmt *s = q->stmts->last; s; s = s->prev) { /* readers first, while the maps that they read are
+                                                             * unchanged */
         if (!is_map(s) || is_passed(&t, s)) continue;
         t.cells = typical_result(q->c, s);
         expr v = x_map(q->c, s->u.stage.value, looked_up, &t);

@@ -1,27 +1,28 @@
-/* TopK where one thread would insert all elements of a row, one after another, into the best so far. As a heap: of many
- * that are taken, few move for an element (Knuth, TAOCP 3, 5.2.3). As a heap of which most elements of a row never
- * hear, as many at a time are compared with its worst. By digits, where most of a row is taken: all of it is sorted
- * (5.2.5). By sorted runs: parts of a row are sorted at once and become one run, two by two (a merge by ranks; 5.2.4),
- * for GPUs. The best alone is a reduction. The same results. Each takes the call's place, so it goes beside others. */
+/* TopK, where the definition lets one thread insert all elements of a row into the best so far, one after another.
+ * Alternatives: a heap, in which an element moves few of many (Knuth, TAOCP 3, 5.2.3). A heap that most elements of a
+ * row never reach, because many at a time are compared with its worst. Sorting by digits, where much of a row is taken
+ * (5.2.5). Sorted runs for rows on GPUs: parts are sorted in parallel and merged pairwise, by ranks (5.2.4). For the
+ * best element alone, a reduction. Results are the same. Each replaces the call, so it goes beside other algorithms. */
 #include "lower/algorithm/rows.h"
 #include <math.h>
 #include <string.h>
 
 enum { PART = 64, THREADS = 128 }; /* as in templates/kernels/topk_runs.lir */
 #define MOST_CELLS ((int64_t)1 << 31)
-/* The call's buffers, and those that are allocated for it; its sizes: what dims x has, how many are taken, whether the
- * largest, and for the other text how many parts there are, of each at most how many stay, and cells of a run. */
+/* Buffers of the call, followed by those allocated for it. Its sizes: those of x before, along and after the axis, how
+ * many to take, whether the largest; then, for the text with runs: the number of parts, how many each keeps at most,
+ * and the cells of a run. */
 enum { INPUT, VALUES, PLACES, BUFS, RUN = BUFS, SIDE, ALL_BUFS };
 enum { A, D, B, K, LARGEST, SIZES, PARTS = SIZES, BEST, CELLS, ALL_SIZES };
-/* Cycles, of a CPU: an element that is no better than those so far, one of these moved, one that sinks by a level of
- * the heap, a step of a halving, whose branch nobody foretells. A thread of a GPU takes longer for all of them alike.
- */
+/* Cycles on a CPU: for an element that is not among the best; for each element moved by an insertion; for each level
+ * that one sinks in the heap; for a step of a binary search, whose branch is unpredictable. A GPU's thread takes
+ * proportionally longer for each. */
 enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
-/* The same where blocks are skipped: of an element that is compared with others at once, of one in a block that is not
- * skipped, a level of a heap that holds the values themselves (those of 64 bits and their places in two), and an
- * element of a row whose elements are no neighbours. */
+/* Cycles where blocks are skipped: for each element in a block that is not skipped; per level of a heap that holds the
+ * values themselves (64-bit values keep their places in a second heap); extra per element if a row's elements are not
+ * adjacent. */
 enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20, WIDE_LEVEL = 25, ACROSS = 2 };
-/* A vector of keys that is made, compared with the greatest, and later with its equals. */
+/* Cycles to make a vector of keys, compare it with the greatest, and later search for an equal one. */
 enum { ONCE = 6 };
 /* Of sorting by digits: an element for one of them, a value of a digit, an element of a row of which less than half is
  * taken; and so many times what is taken has the same two digits or higher ones. */
@@ -31,24 +32,25 @@ struct sizes_of_topk {
     double rows, n, k, threads;
 };
 
-/* Elements in random order: the i-th is among the best k with probability k/i, and then moves half of them. */
+/* With elements in random order, the i-th is among the best k with probability k/i, and then moves half of them. */
 static double inserting(double n, double k) {
     double stay = n < k ? n : k;
     return ELEMENT * n + (stay < 1 ? 0 : MOVE * stay * (1 + log(n / stay)) * stay / 2);
 }
-/* All that are taken sink to their places twice, in front and in the end. */
+/* Every element taken sinks to its place twice: when the heap is built, and when it is sorted at the end. */
 static double heaping(double n, double k) {
     double stay = n < k ? n : k, moved = 2 * stay + (stay < 1 ? 0 : stay * log(n / stay));
     return ELEMENT * n + LEVEL * moved * log2(stay + 1);
 }
-/* Blocks that hold a better element, at most one in each, of those that are not skipped. */
+/* Blocks that are not skipped are those with a better element; in the worst case each such element is in a different
+ * block. */
 static double skipping(const struct machine *m, double n, double k, enum dtype key, bool across) {
     double stay = n < k ? n : k, moved = stay < 1 ? 0 : stay * log(n / stay), lanes = machine_lanes(m, key);
     double looked_at = BLOCK * fmin(moved, ceil(n / BLOCK));
     return n * (fmax(8 / lanes, 0.5) + (across ? ACROSS : 0)) + IN_BLOCK * looked_at +
            (key == I64 ? WIDE_LEVEL : OWN_LEVEL) * (2 * stay + moved) * log2(stay + 1);
 }
-/* So many equal tasks for the threads. */
+/* Cycles of that many equal tasks on all threads. */
 static double at_once(const struct sizes_of_topk *s, double tasks, double cycles) {
     return tasks * cycles / (tasks < s->threads ? fmax(tasks, 1) : s->threads);
 }
@@ -86,8 +88,7 @@ static void sort_runs_instead(const struct algorithm_query *q, struct stmt *call
     call->u.call.bufs = bufs, call->u.call.nbufs = ALL_BUFS;
     call->u.call.args = arena_copy(&q->c->arena, args, ALL_SIZES * sizeof *args), call->u.call.nargs = ALL_SIZES;
 }
-/* An open size of which nothing typical is known counts as its upper bound, if it has one: short rows are done soon
- * anyway. */
+/* An open size without a typical value counts as its upper bound, if it has one: short rows do not take long anyway. */
 static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const struct stmt *call) {
     double n[SIZES];
     for (int k = 0; k < SIZES; k++) {
@@ -98,12 +99,12 @@ static struct sizes_of_topk sizes_of(const struct algorithm_query *q, const stru
     }
     return (struct sizes_of_topk){n[A] * n[B], n[D], n[K], q->m->gpu ? (double)q->m->gpu->enough : 1};
 }
-/* As wide as the numbers of that type; NONE: they have no order that is one of integers. */
+/* An integer type of the same width as t, for keys; NONE: t's order is not that of integers. */
 static enum dtype type_of_keys(enum dtype t) {
     bool number = dtype_is_float(t) || dtype_is_int(t);
     return !number ? NONE : dtype_bytes(dtype_value(t)) == 8 ? I64 : I32;
 }
-/* The order of numbers as integers, the better one greater: NaN is above all numbers, zeros are equal. */
+/* A key whose integer order is that of v, the better one greater: NaN is above all numbers, zeros are equal. */
 static expr order_key(struct ctx *c, expr v, bool largest) {
     enum dtype t = type_of_keys((enum dtype)v->type);
     expr most = x_const_i(c, t, t == I64 ? INT64_MAX : INT32_MAX), ones = x_const_i(c, t, -1), key = v;
@@ -117,7 +118,7 @@ static expr order_key(struct ctx *c, expr v, bool largest) {
     }
     return largest ? key : x_bin(c, X_XOR, key, ones);
 }
-/* The dim of x that the call goes along; -1: nothing says which. */
+/* The dim of x that the call goes along; -1: unknown. */
 static int axis_of(struct ctx *c, const struct stmt *call) {
     const struct buf *x = call->u.call.bufs[INPUT];
     for (int a = 0; a < x->nlogical; a++) {
@@ -134,8 +135,8 @@ static bool has_keys(const struct algorithm_query *q, const struct stmt *call) {
     return type_of_keys(call->u.call.bufs[INPUT]->type) != NONE && x_is_int(call->u.call.args[LARGEST], &largest) &&
            axis_of(q->c, call) >= 0;
 }
-/* Loops over the rows along an axis of a tensor, and inside of them along these: cells of the tensor, and of what has
- * that axis behind all others. */
+/* Loops over the rows along an axis of a tensor, and inside of them along the row: indices of the tensor, and of
+ * buffers that have the axis last. */
 struct row_loops {
     const struct var *v[32];
     expr dims[32], cell[32], moved[32];
@@ -155,13 +156,13 @@ static struct stmt *stage_of_rows(struct ctx *c, struct buf *b, const struct row
     const struct var **v = arena_copy(&c->arena, l->v, (size_t)l->n * sizeof *v);
     return s_stage(c, b, v, l->n, RED_NONE, NULL, 0, NULL, value);
 }
-/* Cell by cell as they lie in b. */
+/* A stage that computes cell by cell, in b's order. */
 static struct stmt *stage_of_cells(struct ctx *c, struct buf *b, const struct row_loops *l, int axis, expr value) {
     const struct var **v = NEWN(&c->arena, const struct var *, l->n);
     for (int d = 0; d < l->n; d++) v[d] = l->v[d == axis ? l->n - 1 : d < axis ? d : d - 1];
     return s_stage(c, b, v, l->n, RED_NONE, NULL, 0, NULL, value);
 }
-/* Keys, row by row; the places of the best, by that text; and what is there. */
+/* Makes keys, row by row; then, by that text, the places of the best; then the values there. */
 static void call_on_keys(const struct algorithm_query *q, struct stmt *call, const char *text, bool best) {
     struct ctx *c = q->c;
     struct buf *x = call->u.call.bufs[INPUT], *values = call->u.call.bufs[VALUES], *places = call->u.call.bufs[PLACES];
@@ -196,14 +197,13 @@ static void sort_digits_instead(const struct algorithm_query *q, struct stmt *ca
 static void heap_instead(const struct algorithm_query *q, struct stmt *call) {
     call->u.call.callee = algorithm_text(q, call, "topk_heap");
 }
-/* Of the rows of b: so many axes, without the one that they go along. */
+/* A stage over the rows: over all axes of b but the one that rows go along. */
 static struct stmt *stage_for_rows(struct ctx *c, struct buf *b, const struct row_loops *l, enum red_op op,
                                    expr value) {
     const struct var **v = arena_copy(&c->arena, l->v, (size_t)l->n * sizeof *v);
     return s_stage(c, b, v, l->n - 1, op, v + l->n - 1, 1, NULL, value);
 }
-/* The greatest key of each row, the first place that has it, and what is there; where there is none, none is asked for.
- */
+/* The greatest key of each row, the first place that has it, and the value there. With k = 0 nothing is computed. */
 static void reduce_instead(const struct algorithm_query *q, struct stmt *call) {
     struct ctx *c = q->c;
     struct buf *x = call->u.call.bufs[INPUT], *values = call->u.call.bufs[VALUES], *places = call->u.call.bufs[PLACES];

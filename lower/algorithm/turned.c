@@ -1,20 +1,20 @@
-/* Turned factors: where neither factor of a product lies along an axis of the result that the other one lacks, no
- * vector of one meets the same cell of the other, and each result is a sum across lanes:
+/* Turned factors: if neither factor of a product lies along an axis of the result that the other factor lacks, no
+ * vector of one can be multiplied by a broadcast cell of the other, and each result would be a sum across lanes:
  *
  *     sum over k of a[m,k] b[n,k]  =  sum over k of a[m,k] t[k,n],   t[k,n] = b[n,k]
  *
- * A part of its own turns one factor; the sum is then a contraction like others. Constants need no part: they are laid
- * out for it when the model is compiled. */
+ * An additional part transposes one factor; the sum is then a contraction like others. Constants need no such part:
+ * they are packed accordingly at compile time. */
 #include "lower/algorithm/rows.h"
 
-/* Of what is read, the axes of the result that the other factor lacks, as bits. */
+/* The axes of the result that the operand has and the other one lacks, as bits. */
 static uint64_t own_axes(const struct operand *o, const struct operand *other) { return o->wide & ~other->axes; }
 static int axis_of(const struct stmt *sum, const struct var *v) {
     for (int k = 0; k < sum->u.stage.naxes; k++)
         if (sum->u.stage.axes[k] == v) return k;
     return -1;
 }
-/* In memory as it is, at single variables: its cells may lie in another order. */
+/* The operand is in memory as it is, and indexed by single variables, so its cells can be reordered. */
 static bool may_turn(const struct algorithm_query *q, const struct operand *o) {
     expr read = o->read;
     if (!read || o->made || read->has_fill || is_constant(read->u.buf) || q->layout(q->env, read->u.buf).block)
@@ -23,14 +23,14 @@ static bool may_turn(const struct algorithm_query *q, const struct operand *o) {
         if (read->arg[d]->op != X_VAR && read->arg[d]->op != X_CONST) return false;
     return read->n == read->u.buf->nlogical;
 }
-/* The index along which vectors lie is an axis of its own. */
+/* The operand's contiguous index is one of its own axes. */
 static bool lies_along(const struct stmt *sum, const struct operand *o, const struct operand *other) {
     expr read = o->read, last = read->arg[read->n - 1];
     int k = last->op == X_VAR ? axis_of(sum, last->u.var) : -1;
     return k >= 0 && own_axes(o, other) >> k & 1;
 }
-/* The factor to turn and the dim that becomes its last: the last axis of the result that may be. -1: no need, or no
- * way. */
+/* The factor to transpose, and the dim that becomes its last: the last axis of the result for which that works. -1: not
+ * needed, or impossible. */
 static int turned_dim(const struct algorithm_query *q, const struct operand **which) {
     const struct problem *p = q->k;
     if (q->m->gpu || machine_lanes(q->m, F32) < 2 || !p || p->slides || p->indirect) return -1;

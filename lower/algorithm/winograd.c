@@ -17,7 +17,7 @@
 #include "lower/schedule/cpu.h"
 #include <math.h>
 
-/* Pairs of p and -p share sums and differences. */
+/* pairs of p and -p share sums and differences */
 static const double points[] = {0, 1, -1, 2, -2, 0.5, -0.5};
 static int cells(const struct algorithm *row) { return row->tile + row->taps - 1; }
 
@@ -43,7 +43,8 @@ static double row_sum(const double *row, int n) {
     for (int k = 0; k < n; k++) sum += fabs(row[k]);
     return sum;
 }
-/* The points are whole, so B is: each row of G times its denominator, the columns of A divided by it, times unit. */
+/* With integer points B is an integer matrix. Makes the others so: each row of G is multiplied by its denominator, the
+ * columns of A are divided by it, and multiplied by unit. */
 static void make_whole(struct winograd *w) {
     double by[WINOGRAD_CELLS];
     w->unit = 1;
@@ -72,8 +73,8 @@ static double largest_row(const double *rows, int count, int stride, int n, int 
 static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
     return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
 }
-/* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or that without oh and kh;
- * zero NULL: whatever it is. */
+/* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or the same without oh and kh. zero NULL: any
+ * fill. */
 static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, int64_t offset[2]) {
     const struct stmt *s = k->sum;
     if (!k->product || s->u.stage.naxes != dims + 2 || s->u.stage.nred != dims + 1) return false;
@@ -91,13 +92,13 @@ static bool blocked(const struct algorithm_query *q, const struct buf *b, int la
     int64_t channels;
     return q->layout(q->env, b).block == lanes && x_is_int(b->logical[1], &channels) && channels % lanes == 0;
 }
-/* The machine's for whole numbers: sums of a word, which wrap, of products of two integers of 16 bits. */
+/* The machine's micro-kernel for integers: 32-bit sums, which wrap, of products of two 16-bit integers. */
 static const struct micro_speed *micro_of_words(const struct machine *m) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
         if (s->micro->a == I16 && s->micro->b == I16 && s->micro->sum == I32) return s;
     return NULL;
 }
-/* Do tiles and weights fit their 16 bits, and results those that the last shift leaves them? */
+/* Do tiles and weights fit into 16 bits, and results into the bits that remain after the last shift? */
 static bool fits_words(const struct algorithm *row, const struct integer_product *w) {
     struct winograd m;
     matrices(row, &m);
@@ -156,7 +157,7 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double operations = all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
-    double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* there and back */
+    double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* written and read */
     double products = row->whole ? z.tiles * z.oc * all * z.ic / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, all * z.ic);
     return products + transforms + bytes_cycles(q->m, bytes) + weights_cycles(q->m, all * z.ic * z.oc * cell / 4);
@@ -172,7 +173,7 @@ static expr times(const struct algorithm_query *q, double k, expr e, expr sum) {
     if (k == -1) return x_sub(c, sum, e);
     return type == F32 && machine_op(q->m, X_FMA, F32) ? x_fma(c, factor, e, sum) : x_add(c, sum, x_mul(c, factor, e));
 }
-/* The sum of k[j] e[j] for every step-th j below n, the last one first: there the factor is mostly 1. */
+/* The sum of k[j] e[j] over every step-th j below n, from the last one down: its factor is mostly 1. */
 static expr combined(const struct algorithm_query *q, const double *k, const expr *e, int n, int step) {
     expr sum = NULL;
     for (int j = n; (j -= step) >= 0;)
@@ -183,23 +184,23 @@ static expr sum_of(const struct algorithm_query *q, expr a, expr b, bool less) {
     if (!a || !b) return a ? a : b;
     return less ? x_sub(q->c, a, b) : x_add(q->c, a, b);
 }
-/* A row of B': those of p and -p have the same even part, and odd parts that differ in their sign. */
+/* A row of B': the rows of p and -p have the same even part, and odd parts of opposite sign. */
 static expr row_of_b(const struct algorithm_query *q, const double *k, const expr *e, int n) {
     double odd[WINOGRAD_CELLS];
-    int last = n - 1 - n % 2, sign = 1; /* the last odd place */
+    int last = n - 1 - n % 2, sign = 1; /* the last odd index */
     for (int j = 1; j <= last; j += 2)
         if (k[j] != 0) sign = k[j] < 0 ? -1 : 1;
     for (int j = 0; j < n; j++) odd[j] = sign * k[j];
     expr even = combined(q, k, e, n + n % 2, 2);
     return sum_of(q, even, combined(q, odd, e, last + 2, 2), sign < 0);
 }
-/* A row of A': what is read at p and -p is added or subtracted first. */
+/* A row of A': values at p and -p are first added or subtracted. */
 static expr row_of_a(const struct algorithm_query *q, const double *k, const expr *e, int n) {
     expr sum = k[0] != 0 ? times(q, k[0], e[0], NULL) : NULL;
     for (int j = 1; j + 1 < n; j += 2) sum = times(q, k[j], sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]), sum);
     return k[n - 1] != 0 ? times(q, k[n - 1], e[n - 1], sum) : sum;
 }
-/* Row i of rows[], i a variable: a loop over it is written out. */
+/* Row i of rows[], where i is a variable: a loop over it gets unrolled. */
 static expr row_by(struct ctx *c, expr i, const expr *rows, int n) {
     expr e = rows[n - 1];
     for (int k = n - 1; k-- > 0;) e = x_select(c, x_cmp(c, X_EQ, i, x_int(c, k)), rows[k], e);
@@ -215,7 +216,7 @@ struct work {
     struct stmt *sum;
     int dims;
     int64_t offset[2];
-    expr pictures, along[2]; /* so many tiles of each */
+    expr pictures, along[2]; /* number of tiles along each */
     int64_t rows;            /* of tiles, in a band; 0: there are no bands */
     expr from;               /* the band's first row of the result */
 };
@@ -225,7 +226,8 @@ static const struct var *axis(const struct work *k, const char *name, expr exten
 static const struct var *small(const struct work *k, const char *name, int n) {
     return axis(k, name, x_int(k->q->c, n));
 }
-/* Transformed tiles: their cells (one axis or two), the picture, the tile's place in it (as many), the channel. */
+/* Axes of transformed tiles: their cells (one axis or two), the picture, the tile's position in it (as many), the
+ * channel. */
 enum { TILE_AXES = 6 };
 static const char *const cell_axes[] = {"i", "j"}, *const tile_axes[] = {"high", "wide"};
 static int axes_of_tiles(const struct work *k) { return 2 * k->dims + 2; }
@@ -253,7 +255,7 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
 static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
     return x_load(k->q->c, from, index, axes_of_tiles(k), NULL);
 }
-/* Cell [i,j] of a tile of the operand; what lies outside is 0. */
+/* Cell [i,j] of a tile of the operand; 0 outside of the operand. */
 static expr cell_of_operand(const struct work *k, struct buf *from, const expr *index) {
     struct ctx *c = k->q->c;
     expr at[4] = {index[k->dims], index[axes_of_tiles(k) - 1]};
@@ -265,7 +267,7 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
     if (!k->row->whole) return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
     return x_sub(c, x_load(c, from, at, k->dims + 2, k->whole.za), k->whole.za);
 }
-enum { PAIRS = 16 }; /* of channels, side by side for the compiler's vectors */
+enum { PAIRS = 16 }; /* of channels, side by side, so that the compiler vectorises */
 /* to += f * from */
 static void add_scaled(double *to, double f, const double *from) {
     for (int p = 0; p < PAIRS; p++) to[p] += f * from[p];
@@ -285,7 +287,7 @@ static void transform_taps(const struct winograd *m, int dims, double (*w)[PAIRS
         }
 }
 static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
-/* [i,j,ic,oc]: rounded once, also where others multiply them in 16 bits. */
+/* [i,j,ic,oc]: rounded once, even if they are then multiplied in 16 bits. */
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
@@ -310,7 +312,7 @@ static struct buf *weights(const struct work *k) {
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
-/* The products take all tiles as rows of matrices, one for each cell. */
+/* The products: one matrix product for each cell, with all tiles as rows. */
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;
     int n = k->dims + 2, tile = k->dims, last = k->dims + 1;
@@ -340,18 +342,18 @@ static struct buf *results(const struct work *k, struct buf *p) {
     if (k->dims == 2) y = pass(k, "columns", true, 0, y, channels, cell_of);
     return pass(k, "results", true, k->dims - 1, y, channels, cell_of);
 }
-/* What is left of t modulo 2^32 divided by unit, for each axis, which it is a multiple of. */
+/* t, which is a multiple of unit for each axis modulo 2^32, divided by it. */
 static expr divided(const struct work *k, expr t) {
     struct ctx *c = k->q->c;
     uint32_t odd = 1, inverse = 1;
     int shift = 0;
     for (int d = 0; d < k->dims; d++) odd *= (uint32_t)k->w.unit;
     for (; odd % 2 == 0; odd /= 2) shift++;
-    for (int n = 0; n < 5; n++) inverse *= 2 - odd * inverse; /* each turn doubles the bits that are right */
+    for (int n = 0; n < 5; n++) inverse *= 2 - odd * inverse; /* each iteration doubles the number of correct bits */
     if (inverse != 1) t = x_mul(c, t, x_const_i(c, I32, (int32_t)inverse));
     return x_bin(c, X_SHR, t, x_const_i(c, I32, shift));
 }
-/* What the sum was is read from its tile from now on; what follows it stays as it is. */
+/* Replaces the sum by a read from its tile; the epilogue stays as it is. */
 static void replace_sum(const struct work *k, struct buf *y) {
     struct ctx *c = k->q->c;
     const struct var **o = k->sum->u.stage.axes;
@@ -368,9 +370,9 @@ static void replace_sum(const struct work *k, struct buf *y) {
 }
 
 /* ---- bands */
-/* So many rows of tiles as the second level of all threads' caches has room for, where no level keeps all tiles and
- * their products, and a band saves more than weights cost that each band reads anew, and than the copy of its result.
- */
+/* Rows of tiles in a band: as many as fit into the second level of all threads' caches. Only if no cache keeps all
+ * tiles and their products, and if a band saves more than reading the weights again for each band and copying its
+ * result cost. */
 static int64_t rows_of_band(const struct work *k) {
     const struct machine *m = k->q->m;
     struct sizes_of z = sizes_of(k->q, k->row);
@@ -384,7 +386,7 @@ static int64_t rows_of_band(const struct work *k) {
     rows = (high + passes - 1) / passes;
     double again = weights > room / 2 ? weights * (double)(passes - 1) : 0;
     double result = z.tiles * k->w.tile * k->w.tile * z.oc * 4;
-    /* lines come from memory before they are written, and go there */
+    /* lines are read from memory before they are written, and written back */
     return passes > 1 && 3 * all > again + 2 * result + all / 2 ? rows : 0;
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
@@ -417,7 +419,7 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     if (k.rows) algorithm_end_band(q, out, k.from, k.rows * m);
 }
 
-/* Every result passes so many roundings, of values that are that much larger than the products of the definition. */
+/* Each result is rounded this many times, at values that are that much larger than the definition's products. */
 double winograd_bound(const struct algorithm *row, int64_t depth) {
     struct winograd w;
     double most = 0;

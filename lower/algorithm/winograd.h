@@ -6,7 +6,7 @@
 enum { WINOGRAD_TAPS = 5, WINOGRAD_CELLS = 8 }; /* at most */
 struct winograd {                               /* A' (tile x cells), B' (cells x cells), G (cells x taps) */
     int tile, taps, cells;
-    double unit; /* of whole numbers: what the results are multiplied by, for each axis */
+    double unit; /* for integers: factor by which the results are too large, for each axis */
     double a[WINOGRAD_CELLS][WINOGRAD_CELLS], b[WINOGRAD_CELLS][WINOGRAD_CELLS], g[WINOGRAD_CELLS][WINOGRAD_TAPS];
 };
 void winograd_matrices(int tile, int taps, struct winograd *w);
