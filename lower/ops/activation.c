@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* v for each; alpha and beta as the op names them. NaN stays NaN in all but ThresholdedRelu and Shrink: the
- * specification names the values that stay by a comparison, and NaN is not one of them. */
+/* alpha and beta as the op names them. NaN stays NaN, except in ThresholdedRelu and Shrink: there the specification
+ * selects the values that stay by a comparison, which is false for NaN. */
 static E relu(E v, double a, double b) { return (void)a, (void)b, max_(num(0), v); }
 static E leaky(E v, double a, double b) { return (void)b, sel(lt(v, num(0)), mul(num(a), v), v); }
 static E thresholded(E v, double a, double b) { return (void)b, sel(gt(v, num(a)), v, num(0)); }

@@ -1,5 +1,6 @@
-/* Attention over keys and values, with masks, a cache and grouped heads, as the nodes that a model without it would
- * have, so that all that is done for products serves it; RotaryEmbedding; TensorScatter, which writes a cache. */
+/* Attention over keys and values, with masks, a cache and grouped heads. It is expanded to the nodes that a model
+ * without it would have, so that it gets all optimisations of products. Also RotaryEmbedding, and TensorScatter, which
+ * writes a cache. */
 #include "lower/ops/attention.h"
 #include <math.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static X head_index(const struct heads *h, E b, E head, E s, E d) {
 static bool known_size(V v, int axis, int64_t *n) {
     return region_is_settled(def_node()->in) && x_is_int(v->type.dims[axis], n);
 }
-/* The same size on both axes: as far as it is known now, else checked in the run. */
+/* Both axes must have the same size: checked now as far as it is known, otherwise at run time. */
 static bool same_size(V a, int i, V b, int k, const char *what) {
     int64_t n, m;
     if (known_size(a, i, &n) && known_size(b, k, &m)) return !fail_if(n != m, E_SHAPE, "%s", what);
@@ -66,14 +67,14 @@ static V scale_of(const struct attention_parts *p, V q, enum dtype t) {
     if (known_size(q, 3, &d)) return n_const_f(t, 1 / sqrt((double)d));
     return N_OP("Reciprocal", N_OP("Sqrt", n_cast(N_OP("Squeeze", n_dim(q, 3), N_INTS(0)), t)));
 }
-/* Several heads of queries share one of keys and values: as far as the types say. */
+/* Do the types say that several heads of queries share one of keys and values? */
 static bool is_grouped(V q, V k) {
     int64_t n, m;
     if (known_size(q, 1, &n) && known_size(k, 1, &m)) return n != m;
     return !region_is_settled(def_node()->in) || q->type.dims[1] != k->type.dims[1];
 }
-/* [batch, groups, heads of a group, length, size] of what is [batch, heads, length, size] and was given as such, or of
- * rank 3: then the heads are split where they are, so that products can read it as it lies. */
+/* v, [batch, heads, length, size], as [batch, groups, heads of a group, length, size]. If it was given with rank 3, its
+ * heads are split in place, so that products can read it as it lies. */
 static V in_groups(V v, V given, V groups, V each, int64_t heads) {
     static const int64_t perm[] = {0, 2, 3, 1, 4};
     if (v->type.rank != 4) return v;
@@ -81,7 +82,7 @@ static V in_groups(V v, V given, V groups, V each, int64_t heads) {
     V split = IN_DIMS(given, n_dim(given, 0), n_dim(given, 1), groups, each, size_of_head(given, heads));
     return n_transpose(split, perm, 5);
 }
-/* The mask may have fewer numbers than there are keys: those behind it are hidden, and nothing is computed of them. */
+/* A mask that is shorter than the keys hides those after its end; nothing is computed for them. */
 static bool ends_early(const struct attention_parts *p, V k) {
     int64_t n, m;
     if (!p->mask || p->scores) return false;
@@ -93,7 +94,7 @@ static V used_part(const struct attention_parts *p, V v, bool turned, bool group
     const V ins[] = {v, p->mask};
     return n_private("UsedKeys", ins, 2, 1, ATTRS(attr_int("turned", turned), attr_int("grouped", grouped)))->outs.v[0];
 }
-/* Keys or values, those of the cache among them or as they were given, with an axis for the heads that share them. */
+/* Keys or values, either with the cache or as given, with an axis for the heads that share them. */
 static V shared(const struct attention_parts *p, V v, V past, V given) {
     return in_groups(v, past ? v : given, n_dim(v, 1), N_INTS(1), p->kv_heads);
 }

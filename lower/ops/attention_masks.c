@@ -1,5 +1,5 @@
-/* What an attention has besides products that does not see all keys: scores of which some are hidden, their softmax, in
- * which a row that sees nothing is 0, and the keys that a mask speaks of. Private operators, in expansions of
+/* The parts of an attention other than products if queries do not see all keys: scores of which some are hidden, their
+ * softmax, in which a row that sees nothing is 0, and the keys that a mask covers. Private operators, in expansions of
  * Attention. */
 #include "lower/ops/ops.h"
 
@@ -12,7 +12,7 @@ struct masking {
     bool causal;
 };
 static E hidden(T scores) { return neg(greatest(dtype(scores))); }
-/* A score with what a mask says of it: a number to be added, or whether the key is seen. o: batch, head, query, key. */
+/* Applies the mask to a score: a number to add, or whether the key is seen. o: batch, head, query, key. */
 static E with_mask(const struct masking *a, T mask, X o, E score, E *seen) {
     int last = rank(mask) - 1;
     E m = dim(mask, last); /* a mask that ends early hides the keys behind it */
@@ -81,8 +81,8 @@ static void op_masked_softmax(void) {
     out(0, dtype(x), i, sel(eq(at(m, row), hidden(x)), num(0), mul(at(e, i), at(per, row))));
 }
 
-/* ---- UsedKeys: of keys, or values, those that a mask has a number for: the first; turned: their elements outside;
- * grouped: with an axis of one for the heads of queries that share them */
+/* ---- UsedKeys: the first keys, or values, up to the mask's length; turned: their elements outside; grouped: with an
+ * axis of one for the heads of queries that share them */
 static void op_used_keys(void) {
     T x = in(0);
     bool turned = int_attr("turned"), grouped = int_attr("grouped");

@@ -1,5 +1,5 @@
-/* Boxes of images, each cut into bins or resized: RoiAlign, MaxRoiPool, CropAndResize. Which cells a box reads depends
- * on no channel: tables say it (grid.h). */
+/* Boxes of images, each cut into bins or resized: RoiAlign, MaxRoiPool, CropAndResize. Which cells a box reads does not
+ * depend on the channel, so tables say it (grid.h). */
 #include "lower/ops/grid.h"
 #include <math.h>
 #include <string.h>

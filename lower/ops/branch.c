@@ -12,10 +12,13 @@
 #include "lower/ops/sequence.h"
 #include <string.h>
 
-enum { COPIES_MAX = 1 << 16 }; /* nodes copied into branches, of one graph: each doubt about a rank doubles them */
+enum {
+    COPIES_MAX = 1 << 16
+}; /* nodes copied into branches of one graph; limited, because each unknown rank doubles
+    * them */
 
 /* ---- results of different rank */
-/* Of sequences that differ in length the elements are not known either. */
+/* Sequences of different lengths have elements of unknown type, too. */
 static bool known_rank(const struct value *v) { return !value_is_holder(v) && v->type.rank >= 0; }
 struct tail {
     struct node *n;
@@ -32,7 +35,7 @@ static void move_results(struct tail *t, struct node *m) {
     for (int k = 0; k < m->outs.n; k++)
         if (m->outs.v[k]) map_put(&t->moved, PKEY(m->outs.v[k]), m);
 }
-/* All that depends on n: the tail of the region, of which two copies are made. */
+/* Finds everything that depends on n: the tail of the region, of which two copies are made. */
 static void find_tail(struct tail *t, struct arena *a) {
     struct region *r = t->n->in;
     move_results(t, t->n);
@@ -49,7 +52,7 @@ static void find_tail(struct tail *t, struct arena *a) {
         PUSH(a, &t->leaves, v);
     }
 }
-/* The number of v among the operands behind the condition; captured when it is not there yet. */
+/* The index of v among the operands after the condition; captures it if it is not there yet. */
 static int captured(struct node *n, struct region *const *branch, struct value *v) {
     for (int k = 1; k < n->ins.n; k++)
         if (n->ins.v[k] == v) return k - 1;
@@ -57,7 +60,7 @@ static int captured(struct node *n, struct region *const *branch, struct value *
     node_set_input(n, n->ins.n, v);
     return n->ins.n - 2;
 }
-/* The tail at the end of branch b, reading the branch's own results; the leaves become the results of the branch. */
+/* Copies the tail to the end of branch b, reading the branch's own results; the leaves become the branch's results. */
 static void copy_tail(struct tail *t, struct node *to, struct region *const *branch, int b) {
     struct region *r = branch[b];
     struct map copy = {.arena = &r->graph->ctx->arena};
@@ -82,12 +85,13 @@ static void replace_leaves(struct tail *t, struct node *by) {
         for (int j = 0; j < r->results.n; j++)
             if (r->results.v[j] == t->leaves.v[k]) region_set_result(r, j, by->outs.v[k]);
 }
-/* n, whose results differ in rank, becomes an If at the end of its region that holds all that depends on them. */
+/* Replaces n, whose results differ in rank, by an If at the end of its region that contains everything that depends on
+ * them. */
 static enum infer_status specialise(struct graph *g, struct node *n, struct region *const *branch) {
     struct arena *a = &g->ctx->arena;
     struct tail t = {.n = n, .moved = {.arena = a}};
     find_tail(&t, a);
-    if (!t.nodes.n) return ctl_pack_results(n, branch); /* its rank matters further out, if anywhere */
+    if (!t.nodes.n) return ctl_pack_results(n, branch); /* the rank matters only further outside, if at all */
     if ((g->copies += t.nodes.n) > COPIES_MAX)
         return ctl_problem(g, n, E_LIMIT, "too much depends on conditions that decide about ranks"), INFER_FAILED;
     struct node *to = node_new(n->in, NULL, n->domain, n->op_type, n->ins.v, n->ins.n, t.leaves.n);
@@ -107,7 +111,7 @@ static enum infer_status specialise(struct graph *g, struct node *n, struct regi
     node_remove(n);
     return INFER_REPLACED;
 }
-/* Do the errors from the first on say that a model is wrong, rather than that it asks for what is not supported? */
+/* Do the errors since `first` mean that a model is wrong, not that it uses something unsupported? */
 static bool says_wrong(const struct diags *d, const struct diag *first) {
     for (const struct diag *e = first; e < d->v + d->n; e++) switch (e->severity == DIAG_ERROR ? e->code : E_SHAPE) {
         case E_ATTR:
@@ -120,7 +124,7 @@ static bool says_wrong(const struct diags *d, const struct diag *first) {
         }
     return true;
 }
-/* Why branch r cannot be right; NULL: it can, or (*failed) that is not known. */
+/* Why branch r cannot be valid; NULL: it can, or (*failed) it is unknown. */
 static const char *wrong(struct graph *g, struct region *r, infer_fn *infer_region, bool *failed) {
     struct diags *d = &g->ctx->diags, before = *d;
     if (infer_region(r)) return NULL;
@@ -134,7 +138,7 @@ static const char *wrong(struct graph *g, struct region *r, infer_fn *infer_regi
     return why;
 }
 static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r, infer_fn *infer_region);
-/* Infers both copies; one that cannot be right becomes a check. */
+/* Infers both copies; one that cannot be valid becomes a check. */
 static enum infer_status infer_copies(struct graph *g, struct node *n, struct region *const *branch,
                                       infer_fn *infer_region) {
     bool failed = false, settled = region_is_settled(n->in);
@@ -168,7 +172,8 @@ static enum infer_status take_branch(struct graph *g, struct node *n, struct reg
     node_remove(n);
     return INFER_REPLACED;
 }
-/* While the types of a loop settle the condition may look known without being so: only the types are taken. */
+/* While the types in a loop are not final, a condition may look known although it is not; so only the types are
+ * taken. */
 static enum infer_status follow_branch(struct node *n, struct region *r, infer_fn *infer_region) {
     if (!infer_region(r)) return INFER_FAILED;
     for (int k = 0; k < n->outs.n && k < r->results.n; k++)
@@ -182,7 +187,7 @@ static bool bind_branch(struct graph *g, struct node *n, struct region *r) {
     for (int k = 0; k < r->params.n; k++) ctl_take_type(r->params.v[k], n->ins.v[k + 1]);
     return true;
 }
-/* Of one kind, and so is what they hold. */
+/* The types have the same kind, and so do those of their contents. */
 static bool are_alike(const struct type *a, const struct type *b) {
     while (a->kind == b->kind && a->kind != TY_TENSOR && a->elem && b->elem) a = a->elem, b = b->elem;
     return a->kind == b->kind && a->kind != TY_NONE;
@@ -199,7 +204,7 @@ static bool branches_differ(struct graph *g, struct node *n, const struct type *
     text_free(&t);
     return false;
 }
-/* Dims that differ become a symbol, which the branch taken sets. */
+/* Dims that differ become a symbol, which is set by the branch that runs. */
 static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms,
                        struct type *out) {
     if (!are_alike(a, b)) return branches_differ(g, n, a, b);
@@ -249,7 +254,7 @@ static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *inf
 static void note_syms(void *env, struct node *n) {
     for (int k = 0; k < n->syms.n; k++) map_put(env, PKEY(n->syms.v[k]), n);
 }
-/* Dims of result k that are known only when the branch has run. */
+/* Result k has dims that are known only after the branch has run. */
 static bool is_late(struct lowering *l, struct region *r, int k) {
     struct map own = {.arena = &l->c->arena};
     const struct type *t = &r->results.v[k]->type;
@@ -262,8 +267,8 @@ struct if_result {
     bool late;
     const struct sym *syms[32]; /* of the dims in which the branches differ */
 };
-/* Before the `if`: sizes that are known by then, and room for the results. A late one starts as small as it may be; the
- * branch puts its own buffer in that place. */
+/* Before the `if`: sets the sizes known by then, and allocates the results. A late result starts as small as possible,
+ * and the branch replaces it by its own buffer. */
 static struct if_result begin_result(struct lowering *l, struct node *n, struct region *const *branch, int k, expr cond,
                                      int *nsyms) {
     struct if_result r = {.late = is_late(l, branch[0], k) || is_late(l, branch[1], k)};
@@ -304,7 +309,7 @@ static bool lower_branch(struct lowering *l, struct node *n, struct region *r, s
     struct block *outer = l->block;
     l->block = into;
     for (int k = 0; k < r->params.n; k++) lower_bind(l, r->params.v[k], lower_buf(l, n->ins.v[k + 1]));
-    for (int k = 0; k < n->outs.n; k++) /* produced right into the result where nothing else is it */
+    for (int k = 0; k < n->outs.n; k++) /* produced directly into the result, if it is not something else as well */
         if (n->outs.v[k] && !res[k].late && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k])) &&
             type_same_dims(&r->results.v[k]->type, &n->outs.v[k]->type))
             lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
@@ -314,7 +319,7 @@ static bool lower_branch(struct lowering *l, struct node *n, struct region *r, s
                    *from = to ? lower_buf(l, r->results.v[k]) : NULL;
         if (to != from) lower_copy(l, to, from);
     }
-    for (int k = 0; k < n->outs.n && ok; k++) /* after all of them were read */
+    for (int k = 0; k < n->outs.n && ok; k++) /* after all have been read */
         if (n->outs.v[k] && res[k].late) end_late(l, n, r, k, &res[k]);
     l->block = outer;
     return ok;
@@ -333,7 +338,7 @@ static bool if_lower(struct lowering *l, struct node *n) {
 }
 const struct op_control if_control = {if_infer, if_lower};
 
-/* ---- Require: the condition that a branch which cannot be right leaves behind */
+/* ---- Require: the condition that remains of a branch that cannot be valid */
 void op_require(void) {
     E c = scalar(in(0));
     require(int_attr("condition") ? c : not_(c), "%s", str_attr("reason"));

@@ -76,7 +76,7 @@ struct body {
     int ncarried, nscan_out, ncaps;
     struct value **init; /* [ncarried] initial values: node inputs */
     int first_result;    /* result of the first carried value */
-    bool runs;           /* at least once */
+    bool runs;           /* at least one iteration is certain */
 };
 /* Carried symbol of dim d of carried value k, or NULL. */
 static const struct sym *carried_sym(const struct node *n, const struct value *param, int d) {
@@ -93,7 +93,7 @@ static bool inputs_given(const struct node *n, int from) {
 static void put_syms(void *env, struct node *n) {
     for (int k = 0; k < n->syms.n; k++) map_put(env, PKEY(n->syms.v[k]), (void *)n->syms.v[k]);
 }
-/* The sizes that come from the body, or change from pass to pass. */
+/* Sizes that the body determines, or that change between iterations. */
 static struct map inner_sizes(struct graph *g, struct node *n, const struct body *b) {
     struct map inner = {.arena = &g->ctx->arena};
     each_node(b->r, put_syms, &inner);
@@ -106,13 +106,13 @@ static bool sizes_outlive(struct graph *g, struct node *n, const struct body *b,
         if (x_uses_any(t->dims[d], &inner)) return false;
     return true;
 }
-/* Exporters carry variables that have no value before the loop, with a number of any rank in their place: no pass reads
- * it, and as there is a first pass, the value has the type that the body gives it. */
+/* Exporters may carry variables that have no value before the loop, with a placeholder of any rank. If no iteration
+ * reads it, and there is a first iteration, the value has the type that the body gives it. */
 static bool only_made(struct graph *g, struct node *n, const struct body *b, int k) {
     const struct type *t = &b->r->results.v[b->first_result + k]->type;
     return b->runs && t->rank >= 0 && !b->r->params.v[b->first + k]->uses.n && sizes_outlive(g, n, b, t);
 }
-/* An initial value of another rank than the body gives it: one element is reshaped before the loop. */
+/* If the initial value's rank differs from the body's, and it has one element, it is reshaped before the loop. */
 static bool rank_changes(struct graph *g, struct node *n, struct body *b, int k) {
     struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
     if (res->type.rank == p->type.rank) return false;
@@ -128,7 +128,7 @@ static bool rank_changes(struct graph *g, struct node *n, struct body *b, int k)
     node_set_input(n, (int)(b->init - n->ins.v) + k, reshape->outs.v[0]);
     return true;
 }
-/* Infers the body; carried dims that change from pass to pass become symbols of the node. */
+/* Infers the body; carried dims that change between iterations become symbols of the node. */
 static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*infer_region)(struct region *)) {
     struct ctx *c = g->ctx;
     int nsyms = 0;
@@ -165,7 +165,7 @@ static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*i
             stable = false;
         }
         if (!stable) continue;
-        b->r->unsettled = false; /* once more: what the types say may be decided by now */
+        b->r->unsettled = false; /* once more, because types may have become known */
         return infer_region(b->r);
     }
     return ctl_problem(g, n, E_SHAPE, "the shapes of carried values do not settle");
@@ -185,7 +185,7 @@ void ctl_release(struct lowering *l, struct buf *b) {
     s->u.alloc.buf = b;
     lower_stmt(l, s);
 }
-/* Before the loop: current values, copied from the initial ones; sizes that change start at theirs. */
+/* Before the loop: the current values are copies of the initial ones; sizes that change start with theirs. */
 static void begin_carried(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
     for (int k = 0; k < b->ncarried; k++) {
         struct value *p = b->r->params.v[b->first + k];
@@ -193,7 +193,7 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
             const struct sym *s = carried_sym(n, p, d);
             if (s && !map_get(&l->bufs, PKEY(s))) {
                 ctl_set_size(l, s, b->init[k]->type.dims[d]);
-                map_put(&l->bufs, PKEY(s), (void *)s); /* once, even when two values share it */
+                map_put(&l->bufs, PKEY(s), (void *)s); /* only once, even if two values share it */
             }
         }
     }
@@ -208,13 +208,13 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
         lower_bind(l, p, cur[k]);
     }
 }
-/* Collected results do not count: they are put in their place before the carried buffers are swapped. */
+/* Collected results do not count, because they are copied before the carried buffers are swapped. */
 static bool used_twice(const struct body *b, const struct value *v) {
     int n = 0;
     for (int k = 0; k < b->first_result + b->ncarried; k++) n += b->r->results.v[k] == v;
     return n > 1;
 }
-/* The body, with new values complete before any becomes current. */
+/* The body: all new values are complete before any becomes current. */
 static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struct buf **next) {
     for (int k = 0; k < b->ncarried; k++) {
         struct value *res = b->r->results.v[b->first_result + k];
@@ -236,7 +236,7 @@ static void end_pass(struct lowering *l, struct node *n, struct body *b, struct 
         const struct sym *sym, *tmp;
     } v[64];
     int nv = 0;
-    for (int k = 0; k < b->ncarried; k++) { /* sizes change together, after all were read */
+    for (int k = 0; k < b->ncarried; k++) { /* sizes change together, after all have been read */
         struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
         for (int d = 0; d < p->type.rank && nv < 64; d++) {
             const struct sym *s = carried_sym(n, p, d);
@@ -263,8 +263,8 @@ static void store_scalar(struct lowering *l, struct buf *b, expr v) {
     outline_statement(l, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v), "set");
 }
 
-/* ---- what a loop collects: a slice in each pass, along an axis of the result. A size that the body finds is that of
- * the first pass, and 0 when there is none; all passes must find the same. */
+/* ---- what a loop collects: a slice per iteration, along an axis of the result. A size that the body determines is
+ * that of the first iteration, 0 if there is none; all iterations must agree on it. */
 static int scan_axis(const struct node *n, const char *name, int k, int rank) {
     const struct attr *a = node_attr(n, name);
     int64_t v = a && a->kind == AT_INTS && k < a->n ? a->u.is[k] : 0;
@@ -301,13 +301,13 @@ static bool infer_collected(struct graph *g, struct node *n, struct body *b, exp
     return true;
 }
 struct collected {
-    struct buf *buf; /* NULL: nobody wants it */
+    struct buf *buf; /* NULL: nobody reads the result */
     const struct type *type;
     const struct value *slice;
-    const struct sym *cap; /* room, where the number of passes is not known: doubles when it is full */
+    const struct sym *cap; /* capacity, if the number of iterations is unknown; doubles when it is full */
     int axis;
 };
-/* Of the first pass, for dim d of the result; NULL: known before the loop. */
+/* The size found in the first iteration for dim d of the result; NULL: known before the loop. */
 static const struct sym *found_size(const struct node *n, const struct collected *q, int d) {
     expr e = d == q->axis || !q->type ? NULL : q->type->dims[d];
     for (int k = 0; e && e->op == X_SYM && k < n->syms.n; k++)
@@ -350,7 +350,8 @@ static void leave(struct lowering *l, struct block *outer) {
     l->block = outer;
     l->loops--;
 }
-/* Sizes that the first pass finds: room for what is collected is made then; later passes are held to them. */
+/* The first iteration determines sizes, and then allocates what is collected; later iterations must have the same
+ * sizes. */
 static void find_sizes(struct lowering *l, struct node *n, const struct collected *q, expr pass) {
     struct ctx *c = l->c;
     const struct type *t = &q->slice->type;
@@ -383,7 +384,7 @@ static void find_sizes(struct lowering *l, struct node *n, const struct collecte
 }
 
 /* ---- Loop */
-/* Is the condition before the first pass known to be true? */
+/* Is the condition before the first iteration known to be true? */
 static bool starts(const struct node *n) { return !n->ins.v[1] || ctl_known_bool(n->ins.v[1]) == 1; }
 static bool loop_body(struct graph *g, struct node *n, struct body *b) {
     b->r = node_region(n, "body");
@@ -436,7 +437,7 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
     else trips = x_sym(c, ctl_sym(g, n, 0, "trips", 0, NO_LIMIT));
     return infer_collected(g, n, &b, trips) ? INFER_OK : INFER_FAILED;
 }
-/* Twice the room, when pass `at` finds none. */
+/* Doubles the capacity if iteration `at` finds it full. */
 static void make_room(struct lowering *l, const struct collected *q, expr at) {
     struct ctx *c = l->c;
     struct block *outer;
@@ -452,7 +453,7 @@ static void make_room(struct lowering *l, const struct collected *q, expr at) {
     expr idx[32];
     vars_over(c, "grow.i", q->buf->dims, q->buf->nd, axes, idx);
     expr old = x_load(c, q->buf, idx, q->buf->nd, NULL);
-    idx[0] = x_guard(c, idx[0], dims[0]); /* the kernel gets both sizes as numbers */
+    idx[0] = x_guard(c, idx[0], dims[0]); /* the kernel gets both sizes as numbers, so it needs a guard */
     struct stmt *s = s_store(c, bigger, idx, q->buf->nd, RED_NONE, old);
     outline_statement(l, s_nest(c, axes, q->buf->nd, s), "grow");
     ctl_swap(l, q->buf, bigger);
@@ -460,9 +461,9 @@ static void make_room(struct lowering *l, const struct collected *q, expr at) {
     ctl_set_size(l, q->cap, x_sym(c, twice));
     leave(l, outer);
 }
-/* The number of the pass for use in kernels: they get it as an argument and do not see that it is below the number of
- * trips, so with trips known only at run time it is a size, guarded where it is an index. Loops of the same depth have
- * the same one, so that their kernels can be equal. */
+/* The iteration's number for use in kernels. They get it as an argument and do not see that it is below the trip count;
+ * so if that is only known at run time it is a size, guarded where it is an index. Loops of the same depth share the
+ * symbol, so that their kernels can be equal. */
 static expr pass_number(struct lowering *l, const struct var *v) {
     int64_t trips;
     if (x_is_int(v->extent, &trips)) return x_var(l->c, v);
@@ -473,7 +474,7 @@ static expr pass_number(struct lowering *l, const struct var *v) {
     ctl_set_size(l, l->passes.v[l->loops], x_var(l->c, v));
     return x_sym(l->c, l->passes.v[l->loops]);
 }
-/* What pass number `pass` gives, at its place in the result. */
+/* Copies the slice of iteration `pass` to its place in the result. */
 static void put_slice(struct lowering *l, struct node *n, const struct collected *q, expr pass, expr at) {
     find_sizes(l, n, q, pass);
     lower_copy_slice(l, q->buf, at, q->axis, lower_buf(l, (struct value *)q->slice), NULL, -1);
@@ -505,7 +506,7 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
     leave(l, outer);
     return ok;
 }
-/* The passes that there were. */
+/* Copies as many slices as there were iterations. */
 static void take_collected(struct lowering *l, const struct collected *q, struct buf *o) {
     struct ctx *c = l->c;
     const struct var *axes[32];
@@ -587,7 +588,7 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
     return true;
 }
-/* One for each operand or result that is taken apart, or none at all. */
+/* The attribute's list has one entry for each operand or result that is sliced, or is absent. */
 static bool scan_list(struct graph *g, struct node *n, const char *name, int want) {
     const struct attr *a = node_attr(n, name);
     if (!a || a->kind != AT_INTS || a->n == want) return true;
@@ -669,8 +670,8 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     return ok;
 }
 
-/* Opset 8: every operand has a batch axis in front, and input 0 may give each batch a length. A Scan over the batches
- * around one over the steps. */
+/* Opset 8: every operand has a leading batch axis, and input 0 may give the length for each batch. Becomes a Scan over
+ * the batches around one over the steps. */
 static void up_scan(struct node *n) {
     struct graph *g = n->in->graph;
     struct region *body = node_region(n, "body");

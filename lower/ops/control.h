@@ -13,26 +13,27 @@ bool ctl_problem(struct graph *g, struct node *n, enum diag_code code, const cha
 void ctl_take_type(struct value *param, const struct value *arg);
 /* Truth of a boolean known at compile time: 1, 0, or -1. */
 int ctl_known_bool(const struct value *v);
-/* The k-th produced symbol of n of a kind ("carried"), which is the beginning of its name; made on first use. */
+/* The k-th produced symbol of n whose name starts with `kind` ("carried"); made on first use. */
 const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *kind, int64_t lo, int64_t hi);
 
-int ctl_captures(const struct node *n); /* inputs, the last ones, that stand for captured values */
+int ctl_captures(const struct node *n); /* number of trailing inputs that stand for captured values */
 
 /* ---- sequences and optionals around bodies (holders.c) */
 extern const struct op_control map_control;
-/* Captured ones are passed as what they hold. Before the bodies are inferred. */
+/* Passes captured sequences and optionals as their contents. Called before the bodies are inferred. */
 void ctl_open_captures(struct node *n);
-/* Results of an If that both branches give in the same form become tensors, optionals a bool beside what they hold;
- * other sequences, where nothing in the region depends on them, are packed. After the branches were inferred. */
+/* Makes tensors of the results of an If that both branches give in the same form; an optional becomes a bool and its
+ * contents. Other sequences are packed if nothing in the region depends on them. Called after the branches were
+ * inferred. */
 enum infer_status ctl_open_results(struct graph *g, struct node *n, struct region *const *branch);
 enum infer_status ctl_pack_results(struct node *n, struct region *const *branch);
-/* A Loop that carries some is unrolled, pass by pass; with passes that only the run counts it carries them packed. */
+/* A Loop that carries sequences is unrolled; if only the run knows the number of iterations, it carries them packed. */
 bool ctl_carries_holders(const struct node *n, int ncarried);
 typedef bool infer_fn(struct region *r);
 enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region);
 
-/* What n wants one element of, v of region r, is v itself or, where only the run knows v's length, a Reshape before
- * `before` which checks it. */
+/* For an operand of n that must have one element: v itself, or if its length is only known at run time, a Reshape
+ * before `before` that checks it. */
 struct value *ctl_one_element(struct node *n, struct region *r, struct node *before, struct value *v);
 
 /* ---- lowering */

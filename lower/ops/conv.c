@@ -10,7 +10,7 @@ static bool check_conv(T x, T w, int64_t group) {
     if (fail_if(group < 1, E_ATTR, "attribute \"group\" is %lld and must be positive", (long long)group)) return false;
     return true;
 }
-/* The products' sum over input channels of the group and the kernel; fx, fw change the factors that were loaded. */
+/* The sum of products over the group's input channels and the kernel; fx, fw are applied to the loaded factors. */
 static bool conv_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype t, T x, T w, T bias, T *sum, X *o) {
     struct window g;
     int64_t group = int_attr("group");
@@ -73,7 +73,7 @@ static void op_fusedconv(void) {
     if (np > 1) beta = (double)p[1];
     out(0, dtype(x), o, *name ? activation(name, v, alpha, beta) : v);
 }
-/* ConvInteger: padding holds the zero point, so that it counts as 0. */
+/* ConvInteger: the padding is the zero point, so that it counts as 0. */
 static E x_less_zero(E v) { return has(in(2)) ? sub(v, scalar(in(2))) : v; }
 static E w_less_zero(E v, E oc) {
     T z = in(3);
@@ -100,7 +100,7 @@ static bool byte_sum(E (*fw)(E v, E oc), T w, T bias, T *sum, X *o) {
     T x = in(0);
     E fill;
     if (zero_is_known(in(2), &fill) || never_padded()) return conv_sum(x_less_zero, fw, fill, I32, x, w, bias, sum, o);
-    X i = axes(shape(x)); /* subtracted first: a fill must be a constant */
+    X i = axes(shape(x)); /* subtracted before padding: a fill must be a constant */
     return conv_sum(NULL, fw, num(0), I32, stage("centred", I32, i, x_less_zero(at(x, i))), w, bias, sum, o);
 }
 static void op_convinteger(void) {
@@ -176,7 +176,7 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
     require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
     if (has(b)) require(eq(dim(b, 0), mul(per, idx(group))), "there is not one bias for each output channel");
     X o = window_axes(cat(list2(dim(x, 0), mul(per, idx(group))), t.out), "n oc");
-    /* with a stride every s-th tap reaches an output: those, not all with a test */
+    /* with a stride only every s-th tap reaches an output: loops over those, instead of testing all */
     bool exact = true;
     X taps = list0();
     for (int k = 0; k < g.n; k++) {
@@ -207,7 +207,7 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
     E v = at_or(x, from, fill), u = exact ? at(w, which) : at_or(w, which, num(0));
     if (fx) v = fx(v);
     if (fw) u = fw(u, o.v[1]);
-    v = mul(v, u); /* where the weights have no cell, w is 0: a zero point of theirs would count */
+    v = mul(v, u); /* without a weight w is 0, but a zero point subtracted from it would count */
     *at_out = o;
     *sum = reduce("acc", type, o, RED_SUM, r, hit ? sel(hit, v, num(0)) : v, has(b) ? at(b, list1(o.v[1])) : NULL);
     return *sum != NULL;

@@ -99,7 +99,7 @@ static void op_less(void) { map2(lt, BOOL); }
 static void op_greater(void) { map2(gt, BOOL); }
 static void op_lesseq(void) { map2(le, BOOL); }
 static void op_greatereq(void) { map2(ge, BOOL); }
-/* A shift by the width or more (a negative one is such) leaves nothing, of negative numbers to the right the sign. */
+/* A shift by the width or more (including negative ones) gives 0, or for negative numbers to the right the sign. */
 static E far_shift(E by, E near, E far) {
     int bits = dtype_bits(dtype(in(0)));
     E outside = ge(by, num(bits));
@@ -117,7 +117,7 @@ static void op_bitshift(void) {
     else if (!strcmp(d, "RIGHT")) map2(f_right, NONE);
     else fail(E_ATTR, "attribute \"direction\" must be LEFT or RIGHT");
 }
-/* One constant for all cells. Large tables of exponents are not looked through. */
+/* All cells are equal. Large tables of exponents are not examined. */
 static bool is_uniform(T t, double *v) {
     enum { MOST = 1 << 16 };
     int64_t n;
@@ -127,7 +127,7 @@ static bool is_uniform(T t, double *v) {
         if (!const_value(t, k, &other) || other != *v) return false;
     return true;
 }
-/* Exponents with a short form that is at least as close as pow (docs/numbers.md); the others through pow. */
+/* Exponents with a short formula that is at least as precise as pow (docs/numbers.md); all others use pow. */
 static E power(E x, T y, X j) {
     double k;
     bool flt = x->type == F32 || x->type == F64, uniform = is_uniform(y, &k);
@@ -199,12 +199,12 @@ static void op_clip(void) {
 }
 
 /* ---- types */
-/* The least magnitude that is no finite number of a float8 when it is rounded without saturation. */
+/* The least magnitude that becomes infinite or NaN when it is rounded to a float8 without saturation. */
 static double f8_limit(enum dtype t) {
     return t == F8E4M3FN ? nextafter(464, 465) : t == F8E4M3FNUZ ? 248 : t == F8E5M2 || t == F8E5M2FNUZ ? 61440 : 0;
 }
-/* What stores do not say: float8 out of range (stores saturate), NaN to float4 (gives -0), and integers below a byte,
- * which keep their low bits. */
+/* Conversions that stores do not do: float8 out of range (stores saturate), NaN to float4 (gives -0), and integers
+ * below a byte, which keep their low bits. */
 E converted(enum dtype t, E v) {
     bool from_float = v->type == F32 || v->type == F64;
     if (dtype_bits(t) < 8 && dtype_is_int(t)) return cast(t, cast(I32, v));
@@ -272,7 +272,7 @@ static const struct op_attr a_to[] = {A_INT("to", .flags = A_REQUIRED), A_INT("s
                             a_fmod[] = {A_INT("fmod"), {0}};
 static const struct op_attr a_isinf[] = {A_INT("detect_negative", .i = 1), A_INT("detect_positive", .i = 1), {0}};
 static const struct op_attr a_shift[] = {A_STRING("direction", .flags = A_REQUIRED), {0}};
-/* Clip-6 has bounds always: its defaults are the greatest finite numbers of f32. */
+/* Clip-6 always has bounds: its defaults are the greatest finite numbers of f32. */
 static void up_clip(struct node *n) {
     const char *names[] = {"min", "max"};
     for (int k = 0; k < 2; k++)
@@ -299,9 +299,9 @@ static const char *std_clip(struct node *n) {
 }
 static const struct op_attr a_clip[] = {A_FLOAT("min", .flags = A_OURS), A_FLOAT("max", .flags = A_OURS), {0}};
 
-/* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of
- * 1 say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known
- * form when the ranks of both values are known at import. */
+/* Before opset 7 the second operand was broadcast by attributes: B's first axis was `axis` of A. Trailing axes of 1
+ * express the same in numpy's terms. How many are needed depends on A's rank, so an Unsqueeze adds them if both ranks
+ * are known at import. */
 static void up_broadcast(struct node *n) {
     const struct attr *b = node_attr(n, "broadcast"), *ax = node_attr(n, "axis");
     if (b && b->u.i && ax && n->ins.n == 2 && n->ins.v[0] && n->ins.v[1]) {
@@ -349,8 +349,8 @@ static void up_cast(struct node *n) {
 static const struct op_upgrade u_cast[] = {{5, up_cast}, {0}};
 
 /* ---- by constants, as scale and shift */
-/* The constant operand of n beside x, which is operand `at` or any (-1): one value, or one a channel. *step: 0 for one.
- */
+/* The constant operand of n other than x, which is operand `at`, or any (-1): one value, or one for each channel.
+ * *step: 0 for one. */
 static const struct tensor *beside(const struct node *n, const struct value *x, int at, int64_t channels,
                                    int64_t *step) {
     int other = n->ins.v[0] == x ? 1 : 0, rank = x->type.rank;

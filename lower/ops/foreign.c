@@ -1,5 +1,5 @@
-/* The definition of operators that the user has written. A function of scalars is a map, of what its C says; any other
- * is a call of it, whose sizes its comment says. Not a family of its own: rows come from compiler/custom/. */
+/* The definition of operators written by the user. A function of scalars is a map of what its C says; any other is a
+ * call, whose sizes its comment gives. Not a family of its own: the rows come from compiler/custom/. */
 #include "lower/ops/foreign.h"
 #include "lower/ops/ops.h"
 #include <string.h>
@@ -11,7 +11,7 @@ struct size {
     bool many;
 };
 enum { SIZES_MAX = 64, FOREIGN_OPERANDS = 256 };
-/* What differs from one tensor of a list to the next: a number for each. */
+/* Numbers that differ between the tensors of a list. */
 struct size_list {
     const char *name;
     int n;
@@ -52,7 +52,7 @@ static int dims_of(const struct sizes_said *q, const struct foreign_dim *d, int 
     const struct size *s = d->name ? size_named(q, d->name) : NULL;
     return !d->many ? 1 : s ? s->dims.n : rest;
 }
-/* What a formula divides by, unless one of its conditions decides whether it does. */
+/* Requires the divisors of a formula to be positive, unless one of its conditions decides whether it divides. */
 static void require_divisors(const struct sizes_said *q, const struct formula *f) {
     bool divides = f->kind == FORMULA_DIV || f->kind == FORMULA_REST;
     for (int k = 0; k < 3 && f->arg[k] && (k == 0 || f->kind != FORMULA_SELECT); k++) require_divisors(q, f->arg[k]);
@@ -66,7 +66,7 @@ static E checked_value(const struct sizes_said *q, const struct formula *f, cons
     (void)fail_if(e->op == X_POISON, E_SHAPE, "%s is a number beyond 64 bits, or divided by 0", of);
     return e;
 }
-/* The dims of an operand against what its comment says: names without a value get one, all else must be equal. */
+/* Matches the dims of an operand with its comment: names without a value get one, all others must be equal. */
 static bool take_dims(struct sizes_said *q, const struct foreign_op_param *p, int tensor, T t) {
     int said = 0, at = 0;
     if (!p->shaped) return true;
@@ -131,10 +131,10 @@ static bool result_dims(const struct sizes_said *q, const struct foreign_op_para
 }
 
 /* ---- the instance for the node's types, and for how many tensors it has */
-/* What the function is given: a parameter, or one element of one that is a list. */
+/* An argument of the function: a parameter, or one element of a parameter that is a list. */
 struct argument {
     const struct foreign_op_param *p;
-    int part, parts;            /* of a list; parts is 0: of none */
+    int part, parts;            /* index in a list and its length; parts is 0: not in a list */
     bool absent;                /* NULL */
     const struct tensor *cells; /* of an attribute that is read */
 };
@@ -146,7 +146,7 @@ struct instance {
 static enum dtype type_of(const struct foreign_op_param *p, const struct instance *q) {
     return p->type != NONE ? p->type : q->types[p->of];
 }
-/* Numbers are as many as the tensors whose dim they are, inputs before results. */
+/* The tensors of which a number is a dim; the list of numbers has one for each. Inputs come before results. */
 static const struct foreign_op_param *tensors_of(const struct foreign_op *op, const struct foreign_op_param *p) {
     for (int use = FOREIGN_READ; use <= FOREIGN_WRITTEN; use++)
         for (int k = 0; k < op->n && p->use == FOREIGN_NUMBER; k++)
@@ -200,8 +200,7 @@ static struct foreign_body instance_body(const struct foreign_op *op, const stru
     if (!b->source || !op->ntypes || b->source->language == FOREIGN_C) return *b;
     return (struct foreign_body){b->source, format(up_ctx(def_node()), "%s<%s>", b->function, words)};
 }
-/* One for each set of types, of lengths of lists and of pointers that are NULL, so that equal calls name equal
- * functions. */
+/* One for each combination of types, list lengths and NULL pointers, so that equal calls name equal functions. */
 static const char *instance_name(const struct foreign_op *op, const struct instance *q) {
     struct ctx *c = up_ctx(def_node());
     const char *name = op->word;
@@ -275,13 +274,14 @@ static struct tensor *attribute_cells(const struct foreign_op_param *p) {
         else tensor_set_f(t, i, (double)floats[i]);
     return t;
 }
-/* A number that is known before all inputs are looked at: it is the size of that name, or must be equal. */
+/* Defines a name by a number that is known before the inputs are examined; if it has a value already, it must be
+ * equal. */
 static bool name_count(struct sizes_said *q, const char *name, int64_t n, const char *what) {
     const struct size *known = size_named(q, name);
     if (known) require(eq(product(known->dims), idx(n)), "the lists of %s %s differ", what, name);
     return known || name_size(q, name, list1(idx(n)), false);
 }
-/* Attributes that count, and the lengths of lists: of attributes, and of tensors. */
+/* Defines names by attributes that are numbers, and by the lengths of lists: of attributes, and of tensors. */
 static bool take_attributes(struct sizes_said *q, struct instance *types) {
     for (int k = 0; k < types->n; k++) {
         struct argument *a = &types->args[k];
@@ -297,7 +297,7 @@ static bool take_attributes(struct sizes_said *q, struct instance *types) {
     }
     return true;
 }
-/* What only an absent input would have named is 0. */
+/* Names that only an absent input would have defined are 0. */
 static bool name_rest(struct sizes_said *q, const struct foreign_op_param *p) {
     for (int k = 0; k < p->ndims; k++) {
         const struct foreign_dim *d = &p->dims[k];
@@ -306,7 +306,7 @@ static bool name_rest(struct sizes_said *q, const struct foreign_op_param *p) {
     }
     return true;
 }
-/* `sum(d)`, of what differs from one tensor to the next. */
+/* Defines `sum(d)` for a name that differs between the tensors of a list. */
 static bool name_sums(struct sizes_said *q) {
     struct ctx *c = up_ctx(def_node());
     for (int k = 0; k < q->nlists; k++) {
@@ -412,7 +412,7 @@ static void map(const struct foreign_op *op, const T *ins, int n) {
     struct cell q = {op, axes(bcast_shape(ins, n))};
     out(0, op->result, q.at, formula_value(op->value, cell_value, &q));
 }
-/* The same by calls: what has other dims than the result is written out before. */
+/* The same by calls: operands with other dims than the result are broadcast into buffers first. */
 static struct foreign *function_of_cells(const struct foreign_op *op) {
     struct ctx *c = up_ctx(def_node());
     struct foreign *f = map_get(&c->foreigns, PKEY(intern(c->names, op->word)));

@@ -17,7 +17,7 @@ enum { SHORT = 16, MOST = 512, LANES = 16, ONE_TABLE = 1 << 18 /* cells */ };
 
 /* ---- the factors */
 static double in_lanes(double cells) { return ceil(cells / LANES) * LANES; }
-/* Products for each frame. */
+/* Number of products for each frame. */
 static double products(const struct fourier *f, int64_t p) {
     double q = (double)(f->n / p), rows = ceil((double)f->bins / (double)p), one = (double)(p * f->parts);
     return q * in_lanes(2 * one) * (double)(p * f->complex) + rows * in_lanes(one) * 2 * q;
@@ -35,8 +35,8 @@ bool fourier_plan(struct fourier *f) {
 }
 
 /* ---- the tables */
-/* The real or the imaginary part of w^(k n/of), turned by so many quarters. Angles are whole numbers, in parts of
- * 1/(8 of), so tables have no error but their own rounding, and 0 and 1 where they should. */
+/* The real or imaginary part of w^(k n/of), rotated by `quarters` quarter turns. Angles are integers, in units of 1/(8
+ * of), so that tables only have rounding errors, and exact 0 and 1. */
 static double root(const struct fourier *f, int64_t k, int64_t of, int quarters, bool imaginary) {
     int64_t all = 8 * of, sign = f->inverse ? 1 : -1;
     int64_t angle = (8 * sign * (k % of) + 2 * of * (quarters + 3 * imaginary) + all) % all;
@@ -50,7 +50,7 @@ static double root(const struct fourier *f, int64_t k, int64_t of, int quarters,
 static struct tensor *table(const struct fourier *f, int64_t a, int64_t b, int64_t c) {
     return tensor_new(&up_ctx(def_node())->arena, f->type, (const int64_t[]){a, b, c}, 3);
 }
-/* [p, real or imaginary part of x, both a]: what x is multiplied by. */
+/* [p, real or imaginary part of x, both a]: the factors of x. */
 static T of_first(const struct fourier *f) {
     int64_t one = f->p * f->parts, at = 0;
     struct tensor *t = table(f, f->p, f->complex, 2 * one);
@@ -60,7 +60,7 @@ static T of_first(const struct fourier *f) {
                 tensor_set_f(t, at++, root(f, j * (a % one / f->parts), f->p, x + (int)(a / one), a % f->parts));
     return const_table("first", t);
 }
-/* [q, which of both t, m with its parts]: by what the a of the same kind, or the other one, is multiplied. */
+/* [q, which of both t, m with its parts]: the factors of the corresponding a, or of the other one. */
 static T of_turn(const struct fourier *f, bool other) {
     int64_t one = f->p * f->parts, at = 0;
     struct tensor *t = table(f, f->q, 2, one);
@@ -72,7 +72,7 @@ static T of_turn(const struct fourier *f, bool other) {
             }
     return const_table(other ? "across" : "along", t);
 }
-/* [l, q, which of both t], with all that remains to be done. */
+/* [l, q, which of both t]: the second sum, with everything that remains. */
 static T of_second(const struct fourier *f, int64_t rows) {
     int64_t at = 0;
     struct tensor *t = table(f, rows, f->q, 2);
@@ -83,7 +83,7 @@ static T of_second(const struct fourier *f, int64_t rows) {
     return const_table("second", t);
 }
 
-/* [j, real or imaginary part of x, result with its parts]: all at once. */
+/* [j, real or imaginary part of x, result with its parts]: the whole transform. */
 static T of_all(const struct fourier *f) {
     int64_t results = f->bins * f->parts, at = 0;
     struct tensor *t = table(f, f->n, f->complex, results);
@@ -97,7 +97,7 @@ static T of_all(const struct fourier *f) {
 }
 
 /* ---- the sums */
-/* A sum, and what it gives: as schedules know products. */
+/* A sum and its result, in the form that schedules recognise as a product. */
 static T sum_of(const struct fourier *f, const char *name, X o, X r, E v) {
     T sum = reduce("acc", f->type, o, RED_SUM, r, v, NULL);
     if (!sum) return NULL;

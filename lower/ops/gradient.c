@@ -21,7 +21,7 @@ static V transposed(V x) { /* the last two axes */
 }
 static V like(V g, V x) { return N_OP("Reshape", g, N_OP("Shape", x)); } /* the elements of g in the shape of x */
 
-/* What was broadcast is summed: g in the shape of x, or NULL after a diagnostic. */
+/* Sums over broadcast axes: g in the shape of x, or NULL after a diagnostic. */
 static V summed_to(V g, V x) {
     E from[X_MAX_LIST], to[X_MAX_LIST];
     int64_t axes[X_MAX_LIST];
@@ -173,7 +173,7 @@ static rule rule_of(const struct node *n) {
     return NULL;
 }
 
-/* ---- the graph between */
+/* ---- the nodes between y and the xs */
 /* The value called so, of the nodes before the Gradient or among the parameters. */
 static V named(struct str_elem name) {
     const struct node *of = def_node();
@@ -192,7 +192,7 @@ static bool takes(const char *name, int first, int *count) {
     *count = a ? a->n : 0;
     for (int k = 0; k < *count; k++) {
         V v = gin(first + k);
-        if (v && v->init) { /* what is computed of it is one, too, and the way to y gone */
+        if (v && v->init) { /* values computed from a constant are constant as well, and no path to y would remain */
             fail(E_OP, "input %d is a constant: make \"%s\" an input of the model", first + k, v->name);
             return false;
         }
@@ -212,7 +212,7 @@ static bool any_of(const struct map *set, const struct node *n) { /* is an input
         if (n->ins.v[k] && map_get(set, PKEY(n->ins.v[k]))) return true;
     return false;
 }
-/* Adds to the sums what node n passes on of the derivative g by its result. */
+/* Adds to the sums what node n propagates of the derivative g by its result. */
 static bool pass_on(const struct node *n, V g, const struct map *active, struct map *sums) {
     rule d = rule_of(n);
     if (fail_if(!d, E_OP, "no derivative is known of %s, which stands between \"y\" and \"xs\"",
@@ -238,7 +238,7 @@ static void op_gradient(void) {
     if (fail_if(!y || !(TSET(y->type.dtype) & TS_FLOAT), E_ATTR,
                 "attribute \"y\" names no floating-point value that the nodes before compute from inputs"))
         return;
-    /* given: xs and zs, behind which nothing is looked at; active: what depends on xs; sums: derivatives so far */
+    /* given: xs and zs, beyond which nothing is differentiated; active: what depends on xs; sums: derivatives so far */
     struct map given = {.arena = &of->in->graph->ctx->arena}, active = given, sums = given;
     for (int k = 0; k < n + fixed; k++) map_put(&given, PKEY(gin(k)), gin(k));
     for (int k = 0; k < n; k++) map_put(&active, PKEY(gin(k)), gin(k));

@@ -1,5 +1,5 @@
-/* Images read at places that are looked up (GridSample, DeformConv, boxes): what is read where, and its weights, depend
- * on no channel, so tables of them are made once for all (lower/ops/vision.c). */
+/* Images read at computed positions (GridSample, DeformConv, boxes). Positions and weights do not depend on the
+ * channel, so they are computed once, as tables (lower/ops/vision.c). */
 #ifndef NN_LOWER_OPS_GRID_H
 #define NN_LOWER_OPS_GRID_H
 #include "lower/ops/ops.h"
@@ -12,27 +12,26 @@ struct grid {
     bool cubic, border, reflect, align, most; /* most: the greatest weighted tap instead of their sum */
     enum dtype t;
     E length[GRID_MAX], low[GRID_MAX], high[GRID_MAX]; /* of t; borders of reflection */
-    T cell[GRID_MAX], weight[GRID_MAX]; /* [tap, ...] along each axis; -1: there is no such cell, what is read is 0 */
-    X at[GRID_MAX];                     /* where a sample's taps stand in these */
+    T cell[GRID_MAX], weight[GRID_MAX]; /* [tap, ...] along each axis; -1: there is no such cell, and it reads as 0 */
+    X at[GRID_MAX];                     /* index of a sample's taps in these */
 };
 E grid_size(const struct grid *g, int k);
 E grid_channels(const struct grid *g);
 /* Image or box n, channel c, cells: in the order of the layout. */
 X grid_list(const struct grid *g, E n, E c, X cells);
-/* Cells as indices of x; those below 0 are read somewhere, and not to be used. */
+/* Indices of x; those below 0 read some cell whose value must not be used. */
 X grid_index(const struct grid *g, const E *cell);
 E all_inside(const struct grid *g, const E *cell);
 int taps_of(const struct grid *g);
-/* The taps around the places along axis k: of each i, whose first axis is the tap. inside: where there are any; NULL:
- * each tells by itself. */
+/* The taps around the positions along axis k, for each i, whose first axis is the tap. inside: whether there are any;
+ * NULL: each tap decides. */
 void tap_tables(struct grid *g, int k, X i, E place, E inside);
-/* Of channel c of image n; the tables are there. */
+/* The value for channel c of image n; the tables must exist. */
 E taps(const struct grid *g, E n, E c);
 
-/* With channels last, their cells lie side by side wherever a sample is taken, and all of them are read at one place.
- * That pays where as many are read as there are, by so many channels that they fill vectors. read: factors of how many.
- */
+/* With channels last, a sample reads all channels of a cell, which are contiguous. That pays if as many cells are read
+ * as there are, and there are enough channels to fill vectors. read: factors of the number of cells read. */
 bool channels_last_pay(V x, const E *read, int n);
-/* The private operator of the same name over plain images, or over those with channels last. */
+/* The private operator of the same name, over images in the usual layout or with channels last. */
 void expand_layouts(const char *name, bool last);
 #endif

@@ -1,5 +1,5 @@
-/* Sequences and optionals around bodies (If, Loop, Scan, SequenceMap). What a body captures, and what both branches of
- * an If give in the same form, is passed as tensors; a loop that carries a sequence is unrolled. See sequence.h. */
+/* Sequences and optionals around bodies (If, Loop, Scan, SequenceMap). Captured ones, and those that both branches of
+ * an If give in the same form, are passed as tensors; a loop that carries a sequence is unrolled. See sequence.h. */
 #include "ir/base/map.h"
 #include "lower/ops/control.h"
 #include "lower/ops/packed.h"
@@ -15,7 +15,7 @@ static void drop_param(struct region *r, int k) {
     r->params.n--;
     for (; k < r->params.n; k++) r->params.v[k]->index = k;
 }
-/* In r, what `holder` is outside: made of what it holds, which is captured behind the others. */
+/* Rebuilds in r the holder that exists outside, from its contents, which are captured. */
 static void open_in(struct region *r, const struct node *holder, int param) {
     struct value *old = r->params.v[param];
     struct node *n = node_new(r, r->first, holder->domain, holder->op_type, NULL, 0, 1);
@@ -39,7 +39,7 @@ static void open_capture(struct node *n, int input, int captures) {
     captures--;
     for (int k = 0; k < holder->ins.n; k++) {
         struct value *v = holder->ins.v[k];
-        if (!v || v->init) continue; /* seen everywhere */
+        if (!v || v->init) continue; /* constants are visible everywhere */
         node_set_input(n, n->ins.n, v);
         captures++;
     }
@@ -57,7 +57,7 @@ void ctl_open_captures(struct node *n) {
     }
 }
 
-/* A new node in place of n: the driver, which sees that n is gone, goes on with what was put before it. */
+/* Replaces n by a new node: the driver notices that n is gone, and continues with the nodes inserted before it. */
 static struct node *renewed(struct node *n, const char *why) {
     struct node *to = node_new(n->in, n, n->domain, n->op_type, n->ins.v, n->ins.n, n->outs.n);
     to->name = n->name, to->origin = n->origin, to->version = n->version;
@@ -80,7 +80,7 @@ static struct node *renewed(struct node *n, const char *why) {
 }
 
 /* ---- results of If */
-/* In front of `before`, on behalf of n. */
+/* Inserts a node before `before`, on behalf of n. */
 static struct value *made_of(struct node *n, struct node *before, const char *domain, const char *op,
                              struct value *const *v, int nv) {
     struct node *holder = node_new(n->in, before, domain, op, v, nv, 1);
@@ -90,29 +90,29 @@ static struct value *made_of(struct node *n, struct node *before, const char *do
 static struct value *held_by(struct node *n, struct node *before, const char *op, struct value *const *v, int nv) {
     return made_of(n, before, "", op, v, nv);
 }
-/* A result that both branches give as tensors, as many. */
+/* A result that both branches give as the same number of tensors. */
 struct opened {
     enum value_kind kind;
     bool present;
-    bool asked; /* the first of them says whether what the others stand for is there */
+    bool asked; /* the first tensor says whether the contents in the others exist */
     bool packed;
     int n;
     struct value *const *v[2];
 };
-/* In the same form: as many elements, both there or both not. */
+/* The same form: equally many elements, or both present or both absent. */
 static bool open_alike(const struct value *a, const struct value *b, struct opened *o) {
     struct contents x, y;
     if (!value_is_holder(a) || !value_is_holder(b) || !contents_of(a, &x) || !contents_of(b, &y)) return false;
     *o = (struct opened){.kind = x.kind, .present = x.present, .n = x.n, .v = {x.v, y.v}};
     return x.kind == y.kind && x.present == y.present && x.n == y.n;
 }
-/* The two tensors that a sequence is packed into, at the end of r. */
+/* The two tensors of a packed sequence, at the end of r. */
 static struct value *const *unpacked(struct region *r, struct value *sequence, int rank) {
     struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &sequence, 1, 2);
     node_set_int(parts, "rank", rank);
     return parts->outs.v;
 }
-/* Like what the other branch gives, but without anything in it. */
+/* A value of the same type as the other branch's, without contents. */
 static struct value *nothing_like(struct region *r, const struct value *v) {
     struct graph *g = r->graph;
     int64_t none[32] = {0};
@@ -124,7 +124,7 @@ static struct value *nothing_like(struct region *r, const struct value *v) {
     node_set_int(empty, "dtype", dtype_onnx(v->type.elem->dtype));
     return empty->outs.v[0];
 }
-/* Optionals of which only the run knows whether they are there: a bool, and what they hold if they are. */
+/* Optionals whose presence is only known at run time: a bool, and the contents if present. */
 static bool open_asked(struct region *const *branch, int k, struct opened *o) {
     struct graph *g = branch[0]->graph;
     struct optional of[2];
@@ -156,7 +156,7 @@ static bool open_asked(struct region *const *branch, int k, struct opened *o) {
     }
     return true;
 }
-/* What stands behind n for a result that is now the tensors v. */
+/* Rebuilds after n the result that is now the tensors v. */
 static struct value *closed(struct node *n, const struct opened *o, const struct type *t, struct value *const *v) {
     struct node *next = n->next;
     struct value *const *parts = v + o->asked, *out = NULL;
@@ -216,7 +216,7 @@ enum infer_status ctl_open_results(struct graph *g, struct node *n, struct regio
         for (int k = 0; k < results[b].n; k++) region_result(branch[b], results[b].v[k]);
     }
     if (!added) return INFER_OK;
-    renewed(n, "its sequences are packed"); /* for what was added has no types yet */
+    renewed(n, "its sequences are packed"); /* because the added values have no types yet */
     return INFER_REPLACED;
 }
 
@@ -225,7 +225,7 @@ static void count_one(void *env, struct node *n) {
     (void)n;
     ++*(int *)env;
 }
-/* The nodes of r in front of n, for these arguments. */
+/* Copies the nodes of r before n, for these arguments. */
 static bool copy_body(struct node *n, struct region *r, struct value *const *args, struct value **results) {
     struct graph *g = n->in->graph;
     int nodes = 1;
@@ -238,14 +238,14 @@ static bool copy_body(struct node *n, struct region *r, struct value *const *arg
     return true;
 }
 
-/* ---- loops that carry sequences: one pass at a time, since a pass decides whether there is another one */
+/* ---- loops that carry sequences: unrolled one iteration at a time, since each decides whether there is another one */
 static bool known_int(const struct value *v, int64_t *to) {
     if (v->init) return *to = tensor_i(v->init, 0), true;
     if (!v->elems || v->nelems != 1 || v->elems[0]->op != X_CONST) return false;
     return *to = v->elems[0]->u.i, true;
 }
-/* Collected results are sequences that grow by one element in each pass: inputs behind the captures, and parameters
- * that the body does not use. */
+/* Collected results become sequences that grow by one element in each iteration: additional inputs after the captures,
+ * and parameters that the body does not use. */
 static void begin_collecting(struct node *n, struct region *r, int ncollected) {
     for (int k = 0; k < ncollected; k++) {
         struct value *empty = held_by(n, n, "SequenceEmpty", NULL, 0);
@@ -271,9 +271,9 @@ static void finish(struct node *n, int ncarried, int ncollected) {
 bool ctl_carries_holders(const struct node *n, int ncarried) {
     for (int k = 0; k < ncarried; k++)
         if (n->ins.v[2 + k] && value_is_holder(n->ins.v[2 + k])) return true;
-    return node_attr(n, "pass") != NULL; /* in the midst of it */
+    return node_attr(n, "pass") != NULL; /* it is being unrolled */
 }
-/* ---- loops that carry sequences, as many passes as the run says: packed, each is two carried tensors */
+/* ---- loops that carry sequences for an unknown number of iterations: each is packed into two carried tensors */
 static void move_up(struct value **v, int n, int at) {
     memmove(v + at + 1, v + at, (size_t)(n - at) * sizeof *v);
     for (int k = at + 1; k <= n; k++)
@@ -308,7 +308,7 @@ static void unpack_result(struct region *r, const struct node *n, int k, int ran
         if (j == k) region_result(r, parts->outs.v[1]);
     }
 }
-/* Output k of n becomes two, and the sequence is made of them behind n. */
+/* Splits output k of n in two, and rebuilds the sequence from them after n. */
 static void pack_out(struct node *n, int k) {
     struct value *outer = n->outs.v[k], *cells = insert_out(n, k), *shapes = insert_out(n, k + 1);
     n->outs.n--;
@@ -349,9 +349,9 @@ enum infer_status ctl_pack_results(struct node *n, struct region *const *branch)
     renewed(n, "its sequences are packed");
     return INFER_REPLACED;
 }
-/* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy.
- * Where the pass fails for want of a rank, its own words say whose, and how to say it: they stay. Of another error,
- * which the trial's sizes may have to do with, *why is what it says. */
+/* The rank of the elements of carried sequence k, which is still unknown: found by trying an iteration on a copy, and
+ * looking at the elements that it inserts. If the iteration itself fails for want of a rank, its diagnostics say whose,
+ * and how to give it: they stay. *why: the message of any other error, which may be caused by the trial's sizes. */
 static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *infer_region, const char **why) {
     struct diags before = g->ctx->diags;
     struct map values = {.arena = &g->ctx->arena};
@@ -360,7 +360,7 @@ static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *i
     node_set_attr(trial, (struct attr){.name = "body", .kind = AT_REGION, .u.region = r});
     for (int j = 0; j < r->params.n; j++) {
         struct value *arg = n->ins.v[j], *p = r->params.v[j];
-        if (j < 2) { /* the number of the pass, and that there is one */
+        if (j < 2) { /* the iteration's number, and a true condition */
             p->type = type_tensor(g->ctx, j ? BOOL : I64, NULL, 0), p->elems = NULL;
             continue;
         }
@@ -370,7 +370,7 @@ static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *i
         }
         struct node *holder = node_new(r, r->first, arg->def->domain, arg->def->op_type, NULL, 0, 1);
         for (int i = 0; i < arg->def->attrs.n; i++) node_set_attr(holder, arg->def->attrs.v[i]);
-        if (arg->def->ins.n) continue; /* what it holds is outside: this pass is not tried */
+        if (arg->def->ins.n) continue; /* its contents are outside, so this iteration is not tried */
         value_replace(p, holder->outs.v[0]);
     }
     int rank = infer_region(r) ? packed_rank(r->results.v[1 + k]) : -1;
@@ -417,7 +417,7 @@ enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int 
     const struct attr *at = node_attr(n, "pass");
     int64_t passes = INT64_MAX, more = 1, pass = at ? at->u.i : 0;
     bool known = (!n->ins.v[0] || known_int(n->ins.v[0], &passes)) && (!n->ins.v[1] || known_int(n->ins.v[1], &more));
-    for (int k = 0; k < 2; k++) /* what types say may change while a loop around this one is being inferred */
+    for (int k = 0; k < 2; k++) /* types may still change while a surrounding loop is being inferred */
         known &= !n->ins.v[k] || n->ins.v[k]->init || region_is_settled(n->in);
     if (!known && at)
         return ctl_problem(g, n, E_OP, "a loop that carries a sequence goes on as long as a value of the run says"),

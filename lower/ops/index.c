@@ -11,7 +11,7 @@ struct part {
 static E choose(const struct part *p, int n, X i, int axis) {
     if (n == 1) {
         X j = put(i, axis, sub(i.v[axis], p->first));
-        for (int d = 0; d < j.n; d++) /* equal only by a check */
+        for (int d = 0; d < j.n; d++) /* equal only thanks to a check */
             if (d != axis && dim(p->t, d) != i.v[d]->u.var->extent) j = put(j, d, wrap_index(i.v[d], dim(p->t, d)));
         return at(p->t, j);
     }
@@ -64,7 +64,7 @@ static void op_concat(void) {
     int axis = axis_attr("axis", x);
     bool open = false;
     for (int k = 0; k < n_in(); k++) open |= axis < rank(in(k)) && dim(in(k), axis)->op != X_CONST;
-    /* one expression is what inference can look into, where there are elements that it knows */
+    /* a single expression lets inference look into known elements */
     if (n_in() > 1 && (open || n_in() > CHOICES_MAX || (rank(x) > 1 && dtype_is_float(dtype(x))))) concat_nests(axis);
     else concat(axis);
 }
@@ -102,8 +102,8 @@ static const struct op_upgrade u_split[] = {{12, up_split}, {0}};
 
 /* ---- Slice: first element and number of elements of each axis, after clamping */
 static E pick(E axis_value, int k, E taken, E otherwise) { return sel(eq(axis_value, idx(k)), taken, otherwise); }
-/* Exporters write "to the end" as some large number. For a symbolic dim that is the dim itself, which keeps shapes
- * simple; that the dim is no larger is checked, and the check folds away where the symbol's range says so. */
+/* Exporters write "to the end" as some large number. For a symbolic dim the end is then the dim itself, which keeps
+ * shapes simple; a check that the dim is not larger is added, and folds away if the symbol's range implies it. */
 static E to_end(E end, E step, E d, E axis) {
     int64_t c, by, a;
     if (!const_int(end, &c) || c < 1000000000 || !const_int(step, &by) || by < 1 || !const_int(axis, &a) ||

@@ -2,7 +2,7 @@
 #include "lower/ops/ops.h"
 #include <string.h>
 
-/* x[n, class, ...] for the class that the target names, with its weight; nothing for ignored targets. */
+/* x[n, class, ...] at the target's class, with its weight; 0 for ignored targets. */
 struct loss {
     T x, target, weight;
 };

@@ -30,7 +30,7 @@ static X batch_index(X dims, X o, int nbatch) {
     return r;
 }
 static bool plain_size(E e) { return e->op == X_CONST || e->op == X_SYM || e->op == X_LIN; }
-/* fa, fb change the factors that were loaded, done the sum. */
+/* fa, fb are applied to the loaded factors, done to the sum. */
 static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
                    E (*done)(E v, X o)) {
     int ra = rank(a), rb = rank(b);
@@ -40,7 +40,7 @@ static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*
     X batch, o = matmul_axes(shape(a), shape(b), &batch);
     int nb = batch.n, m = ra > 1;
     o = axes_named(o, nb == 0 ? "m n" : nb == 1 ? "b m n" : nb == 2 ? "b h m n" : NULL);
-    E r = raxis(x_is_true(le(kb, k)) ? kb : k, "k"); /* the one that is below the other without the check */
+    E r = raxis(x_is_true(le(kb, k)) ? kb : k, "k"); /* the smaller of the two, as known without the check */
     X ia = batch_index(shape(a), o, nb), ib = batch_index(shape(b), o, nb);
     if (ra > 1) ia = push(ia, o.v[nb]);
     ia = push(ia, r);
@@ -127,7 +127,7 @@ static E gemm_epilogue(E v, T c, X o) {
     if (beta != 1) w = whole ? cast(t, mul(cast(F64, w), num(beta))) : mul(w, num(beta));
     return add(v, w);
 }
-/* The sum of A' * B' over k; fa, fb change the factors that were loaded, by their row or column of the result. */
+/* The sum of A' * B' over k; fa, fb are applied to the loaded factors, given the row or column of the result. */
 static T gemm_sum(T a, T b, T c, enum dtype accumulate, E (*fa)(E v, E m), E (*fb)(E v, E n), X *o) {
     bool ta = int_attr("transA"), tb = int_attr("transB");
     if (fail_if(rank(a) != 2 || rank(b) != 2, E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a),

@@ -1,5 +1,5 @@
-/* Traditional machine learning, what its families share: transforms of scores, the class of the greatest score, labels
- * (lower/ops/ml.h). Models become nodes of ONNX and private ones with their attributes as constant tables. */
+/* Traditional machine learning: what the families share: transforms of scores, the class of the greatest score, labels
+ * (lower/ops/ml.h). Models become nodes of ONNX and private ones, with their attributes as constant tables. */
 #include "lower/ops/ml.h"
 #include <float.h>
 #include <string.h>

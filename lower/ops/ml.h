@@ -8,7 +8,7 @@
 enum ml_transform { ML_NONE, ML_SOFTMAX, ML_LOGISTIC, ML_SOFTMAX_ZERO, ML_PROBIT, ML_TRANSFORMS };
 /* By the name in the attribute post_transform. false: a diagnostic was given. */
 bool ml_transform_attr(enum ml_transform *t);
-/* In definitions: the scores p[n,c] at i, transformed in f32; of one column PROBIT is all that is done. */
+/* In definitions: the scores p[n,c] at i, transformed in f32; for PROBIT only a single column is allowed. */
 E ml_transformed(T p, X i, enum ml_transform t);
 E ml_logistic(E x);
 /* The score of class c of two, from that of the second one. */
@@ -26,9 +26,11 @@ V ml_scores(V scores, enum ml_transform t); /* [N,C] to f32 */
 V ml_two_scores(V score, enum ml_transform t, bool adds_to_one);
 V ml_top_class(V scores);                       /* the first greatest of each row */
 V ml_label(V index, const struct attr *labels); /* of an i64; labels: ints or strings */
-/* Labels as keys. The columns that they stand for in ascending order, the keys then; NULL: they ascend as they are. */
+/* Labels as search keys. Returns the columns that they stand for in ascending order, and the keys in *keys; NULL: they
+ * are ascending already. */
 const struct tensor *ml_ascending(const struct attr *labels, V *keys);
-V ml_place_among(V v, const struct attr *labels); /* of each element, when they ascend; none: how many there are */
+V ml_place_among(V v, const struct attr *labels); /* the index of each element among ascending labels; if it is none of
+                                                   * them, their number */
 V ml_own_places(const struct attr *labels);       /* of the labels themselves */
 /* The labels of a classifier, under these names; strings first. NULL: none is given. */
 const struct attr *ml_labels_attr(const char *strings, const char *ints);

@@ -21,7 +21,7 @@ static void op_binarizer(void) {
     E v = dtype_is_int(dtype(x)) ? cast(F32, at(x, i)) : at(x, i);
     out(0, dtype(x), i, sel(gt(v, limit), typed(dtype_value(dtype(x)), 1), typed(dtype_value(dtype(x)), 0)));
 }
-/* Inputs side by side, each cut or filled with zeros to its number of features. */
+/* Inputs side by side, each truncated or padded with zeros to its number of features. */
 static void op_vectorizer(void) {
     const int64_t *sizes;
     int n = ints_attr("inputdimensions", &sizes);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Lookup: the place of each element among the keys, their number where it is none of them */
+/* ---- Lookup: the index of each element among the keys; their number if it is none of them */
 static void op_lookup(void) {
     T x = in(0), keys = in(1);
     E n = numel(x), k = dim(keys, 0);
@@ -73,7 +73,7 @@ static int compare_entries(const void *x, const void *y) { /* the earlier one fi
     int d = compare_keys(a->keys, a->k, b->k);
     return d ? d : (a->k > b->k) - (a->k < b->k);
 }
-/* The entries by their keys, *n of them: of equal ones the last or the first. */
+/* The entries sorted by key, *n of them; of equal keys the last or the first counts. */
 static struct entry *sorted(const struct list *keys, bool last_wins, int64_t *n) {
     struct entry *e = NEWN(arena(), struct entry, keys->n);
     *n = 0;
@@ -96,11 +96,11 @@ struct mapping {
     bool last_wins; /* of equal keys; else the first */
     struct list otherwise;
 };
-/* The places of the elements of x among keys that ascend; nan: that of NaN. */
+/* The indices of the elements of x among ascending keys; nan: the index for NaN. */
 static V looked_up(V x, V keys, int64_t nan) {
     return n_private("Lookup", (const V[]){x, keys}, 2, 1, ATTRS(attr_int("nan", nan)))->outs.v[0];
 }
-/* The value for each element of x, which has the type of the keys. */
+/* The value for each element of x, which has the keys' type. */
 static V mapped(V x, const struct mapping *m) {
     int64_t n, numbers;
     struct entry *e = sorted(&m->keys, m->last_wins, &n);
@@ -151,7 +151,7 @@ V ml_own_places(const struct attr *labels) {
 }
 
 /* ---- LabelEncoder */
-/* What stands for keys that are not there. */
+/* The value for elements that are not among the keys. */
 static bool default_of(struct mapping *m) {
     struct list *d = &m->otherwise;
     *d = (struct list){.type = m->values.type, .t = tensor_attr("default_tensor"), .n = 1};
@@ -201,7 +201,7 @@ static void exp_category_mapper(void) {
 }
 
 /* ---- OneHotEncoder */
-/* A one in the column of the category; the last of equal ones counts. */
+/* A one in the column of the category; of equal categories the last one. */
 static void op_categories(void) {
     T x = in(0), c = in(1);
     E n = dim(c, 0), r = raxis(n, "c"), none = typed(I32, -1);

@@ -1,5 +1,5 @@
-/* Operators of ai.onnx.ml on maps: ZipMap makes some of a matrix, DictVectorizer and CastMap take one. A map is what it
- * was made of, keys and values (lower/ops/sequence.c); no map is ever searched in the run. */
+/* Operators of ai.onnx.ml on maps: ZipMap makes maps of a matrix, DictVectorizer and CastMap read one. A map is
+ * represented by its keys and values (lower/ops/sequence.c), and is never searched at run time. */
 #include "lower/ops/ml.h"
 #include "lower/ops/sequence.h"
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void op_by_key(void) {
     E place = within(index_of(at(rank_of, o)), n);
     stage_into(y, o, list2(idx(0), place), at(values, o));
 }
-/* The values at the places that the keys are, which must not be negative; those from `size` on are left out. */
+/* Puts the values at the indices given by the keys, which must not be negative; those from `size` on are left out. */
 static void op_at_key(void) {
     T keys = in(0), values = in(1);
     E size = idx(int_attr("size")), n = dim(keys, 0);

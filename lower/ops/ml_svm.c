@@ -25,7 +25,7 @@ static V power(V k, double degree) {
     if (degree == 2) return square;
     return degree == 3 ? N_OP("Mul", square, k) : N_OP("Pow", k, n_const_f(F32, degree));
 }
-/* The kernel of each of the samples x with each of the n vectors, plus c for a linear one. NULL: a diagnostic. */
+/* The kernel function of each sample of x with each of the n vectors, plus c for a linear one. NULL: a diagnostic. */
 static V kernel_of(V x, enum kernel kernel, const float *vectors, int count, int64_t n, float c) {
     int given;
     const float *params = list("kernel_params", &given);
@@ -168,7 +168,7 @@ static bool machine_of(struct machine *m) {
                false;
     return true;
 }
-/* Scores of the classes themselves. Of two, the first greatest need not be the one that is chosen. */
+/* Scores are given for the classes themselves. With two classes, the first greatest need not be the one chosen. */
 static void linear(const struct machine *m, V x) {
     V s = kernel_of(x, K_LINEAR, m->w, m->nw, m->classes, m->rho[0]);
     if (!s) return;

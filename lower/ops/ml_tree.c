@@ -162,7 +162,7 @@ static void many_classes(T s, T base, enum ml_transform how) {
     out(0, I64, o, sel(eq(f, greatest(I64)), typed(I64, 0), f));
     if (wants(1)) out(1, F32, z, ml_transformed(p, z, how));
 }
-/* Two classes. Where no leaf had a value for the second one, the first one's speaks for it. */
+/* Two classes. If no leaf has a value for the second one, the first one's is used for it. */
 static void two_classes(T s, T base, enum ml_transform how) {
     enum dtype t = dtype(s);
     int64_t nbase = 0;
@@ -172,7 +172,7 @@ static void two_classes(T s, T base, enum ml_transform how) {
       o = axes_named(list1(dim(s, 0)), "n");
     E a = at(s, list2(i.v[0], idx(0))), b = at(s, list2(i.v[0], idx(1)));
     E has_b = seen(s, i.v[0], idx(1));
-    if (nbase == 2) { /* the first one's base value is not used where there are scores of both */
+    if (nbase == 2) { /* if there are scores for both, the first one's base value is not used */
         E b1 = at(base, list1(idx(1))), joint = add(b1, a);
         a = sel(has_b, neg(joint), add(a, at(base, list1(idx(0))))), b = joint;
     } else if (nbase == 1) a = add(a, at(base, list1(idx(0))));

@@ -35,11 +35,11 @@ struct ensemble {
 bool ensemble_of_lists(struct ensemble *e, const char *prefix); /* TreeEnsembleClassifier and -Regressor; "class_" */
 bool ensemble_of_leaves(struct ensemble *e);                    /* TreeEnsemble-5 */
 
-/* What the kernels take. Of the leaves, a row each has its columns and their values. */
+/* The tables that the kernels take. Each leaf has a row of columns and of their values. */
 enum { TT_ROOT, TT_FEATURE, TT_SPLIT, TT_TO, TT_COLUMN, TT_VALUE, TT_START, TT_FIRST, TT_TERM, TREE_TABLES };
 enum tree_sum { TREE_SUM, TREE_MIN, TREE_MAX };
-/* How a single sample's values are added up: as the rows of the leaves say; by columns, which stand at one place in all
- * rows of a tree (TT_FIRST, TT_TERM tell them); or rows hold all columns, in their order. */
+/* The order in which the values for one sample are added: as the leaves' rows say; by column, if each column has the
+ * same position in all rows of a tree (TT_FIRST, TT_TERM); or the rows hold all columns, in order. */
 enum tree_order { TREE_ROWS, TREE_TERMS, TREE_DENSE };
 struct tree_tables {
     V v[TREE_TABLES];

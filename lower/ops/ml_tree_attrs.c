@@ -1,5 +1,5 @@
-/* Ensembles of trees, from the attributes of ai.onnx.ml's operators to nodes that know each other (ml_tree.h). Nothing
- * is taken for granted: numbers of trees, nodes, features and classes, and that every way down ends at a leaf. */
+/* Ensembles of trees: from the attributes of ai.onnx.ml's operators to linked nodes (ml_tree.h). Nothing is assumed
+ * valid: neither the numbers of trees, nodes, features and classes, nor that every path ends at a leaf. */
 #include "ir/base/map.h"
 #include "lower/ops/ml_tree.h"
 #include <math.h>
@@ -50,11 +50,11 @@ static struct ints ints_of(const char *prefix, const char *name) {
 }
 static bool in_range(int64_t v) { return v >= 0 && v <= INT32_MAX; }
 
-/* ---- every way down ends */
+/* ---- every path must end */
 static void wrong(const struct tree_node *n, const char *what) {
     fail(E_GRAPH, "node %d of tree %d %s", n->number, n->tree, what);
 }
-/* Depth first from each root. state: 1 on the way down, 2 done. */
+/* Depth first from each root. state: 1 on the current path, 2 done. */
 static bool ways_end(const struct ensemble *e) {
     char *state = arena_alloc(arena(), (size_t)e->nnodes + 1);
     VEC(int) way = {0};

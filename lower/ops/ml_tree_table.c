@@ -1,5 +1,5 @@
-/* Ensembles of trees as tables (ml_tree.h). All ways to branch become one, "is the feature at most the split": the
- * others ask for the number below the split, or twice, or change sides. What is asked for is exact, so nothing is
+/* Ensembles of trees as tables (ml_tree.h). All branch conditions become "feature <= split": the others compare with
+ * the next smaller number, or use two rows, or exchange the two sides. These transformations are exact, so nothing is
  * rounded. */
 #include "ir/base/checked.h"
 #include "lower/ops/ml_tree.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_MAX = 1 << 28 }; /* entries of the leaves' values, with what fills up their rows */
+enum { TABLE_MAX = 1 << 28 }; /* entries of the leaves' values, including padding */
 struct row {
     int32_t feature; /* doubled, plus 1 where NaN goes to YES */
     double split;
@@ -28,7 +28,7 @@ struct builder {
 
 /* ---- rows */
 static double below(const struct builder *b, double v) {
-    if (v == -INFINITY) return NAN; /* nothing is */
+    if (v == -INFINITY) return NAN; /* nothing is below */
     return b->e->type == F64 ? nextafter(v, -INFINITY) : (double)nextafterf((float)v, -INFINITY);
 }
 static int new_row(struct builder *b, int32_t feature, double split, bool nan_is_yes) {
@@ -43,7 +43,7 @@ static int leaf_place(struct builder *b, int leaf) {
     b->shared |= b->leaf_of[leaf] <= b->first.v[b->first.n - 1];
     return ~(b->leaf_of[leaf] - 1);
 }
-/* A side of a row ends where the ensemble's `to` is. */
+/* Sets where a side of a row leads: to the ensemble's `to`. */
 static void aim(struct builder *b, int row, int side, int to) {
     if (to < 0) b->rows.v[row].to[side] = leaf_place(b, ~to);
     else PUSH(b->a, &b->open, ((struct open){to, row, side}));
@@ -52,7 +52,8 @@ static int compare_reals(const void *x, const void *y) {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
-/* One of members[from..to), ascending: the middle one, and what is left of and right of it. Ends in row.to[side]. */
+/* Is the feature one of members[from..to), which are ascending? A binary search: the middle one, then those to its left
+ * and right. Ends in row.to[side]. */
 static void member_rows(struct builder *b, const struct tree_node *n, const double *members, int from, int to, int row,
                         int side) {
     if (from == to) {
@@ -78,10 +79,10 @@ static void set_rows(struct builder *b, const struct tree_node *n) {
         member_rows(b, n, sorted, 0, kept, -1, NO);
         return;
     }
-    int r = new_row(b, n->feature, NAN, n->nan_is_yes); /* no number is in an empty set */
+    int r = new_row(b, n->feature, NAN, n->nan_is_yes); /* an empty set contains no number */
     aim(b, r, YES, n->to[YES]), aim(b, r, NO, n->to[NO]);
 }
-/* NaN as split: no number is less, equal or greater, every one differs. */
+/* With NaN as split: no number is less, equal or greater, and every number differs. */
 static void node_rows(struct builder *b, const struct tree_node *n) {
     bool nan = isnan(n->split), less = n->branch == B_LT || n->branch == B_GTE;
     bool swap = (n->branch == B_GT || n->branch == B_GTE) && !nan, equal = n->branch == B_EQ || n->branch == B_NEQ;
@@ -92,13 +93,13 @@ static void node_rows(struct builder *b, const struct tree_node *n) {
         int low = new_row(b, n->feature, below(b, n->split), false);
         b->rows.v[r].to[YES] = low;
         aim(b, low, YES, n->to[!same]), aim(b, low, NO, n->to[same]), aim(b, r, NO, n->to[!same]);
-    } else { /* what is compared the other way round has its sides changed, NaN with them */
+    } else { /* an inverted comparison has its sides exchanged, including NaN's */
         bool differs = n->branch == B_NEQ, yes = swap ? !n->nan_is_yes : n->nan_is_yes && !differs;
         int r = new_row(b, n->feature, less ? below(b, n->split) : n->split, yes), first = swap || differs ? NO : YES;
         aim(b, r, NO, n->to[!first]), aim(b, r, YES, n->to[first]);
     }
 }
-/* Depth first, so that a way down reads forward; what two branches share has its rows once. */
+/* Depth first, so that paths go forward in memory; what two branches share gets rows only once. */
 static void tree_rows(struct builder *b, int root, struct tensor *roots, int k) {
     int rows = b->rows.n; /* of the trees before */
     PUSH(b->a, &b->first, b->leaves.n);
@@ -142,7 +143,7 @@ static enum dtype small_type(int64_t lo, int64_t hi) {
     if (lo >= 0) return hi <= UINT8_MAX ? U8 : hi <= UINT16_MAX ? U16 : I32;
     return lo >= INT8_MIN && hi <= INT8_MAX ? I8 : lo >= INT16_MIN && hi <= INT16_MAX ? I16 : I32;
 }
-/* A leaf's values are entries of its row: columns, and what is added to them. */
+/* The values of a leaf are entries of its row: columns, and what is added to them. */
 struct entries {
     const struct builder *b;
     int counted;   /* 2: after each value a 1 for the column that counts it */
@@ -160,7 +161,7 @@ static struct tree_weight entry_of(const struct entries *q, int leaf, int64_t k)
     if (k % q->counted) w.column += q->first_seen, w.value = 1;
     return w;
 }
-/* Where in their rows the leaves of one tree, or of all, have each column. */
+/* The positions of each column in the rows of one tree, or of all trees. */
 struct places {
     int *most, *first, *here; /* of each column: how often a leaf has it, at most; from which place on; in this leaf */
     VEC(int) columns;         /* that any leaf has */
@@ -185,7 +186,7 @@ static void find_places(const struct entries *q, int from, int to, struct places
     if (p->columns.n) qsort(p->columns.v, (size_t)p->columns.n, sizeof *p->columns.v, compare_ints);
     for (int k = 0, at = 0; k < p->columns.n; at += p->most[p->columns.v[k++]]) p->first[p->columns.v[k]] = at;
 }
-/* Rows of leaves [from, to); what no value fills up is added to a column and leaves it as it is. */
+/* Fills the rows of leaves [from, to). Padding entries add a neutral value to some column. */
 static void leaf_rows(const struct entries *q, int from, int to, struct places *p, double none, struct tensor *column,
                       struct tensor *value) {
     for (int leaf = from; leaf < to; leaf++) {

@@ -6,7 +6,7 @@
 
 /* n_with_attrs, of ai.onnx, with one result, which has a type at once. */
 V ms_alike(const char *op_type, const V *ins, int nins);
-/* v as a tensor of these dims, where 0 keeps the one of v and -1 is what is left. */
+/* v with these dims, where 0 keeps the dim of v and -1 is inferred. */
 V ms_reshaped(V v, const int64_t *dims, int n);
 V ms_joined(const V *parts, int n, int axis); /* Concat */
 V ms_sliced(V v, int axis, int64_t from, int64_t to);
@@ -14,7 +14,7 @@ V ms_sliced(V v, int axis, int64_t from, int64_t to);
 bool ms_split(V v, int axis, const int64_t *sizes, int n, V *parts);
 V ms_scalar(int64_t v);
 V ms_counted(V n); /* 0 .. n-1 */
-/* Number `from` of those of so many bits that a byte holds, the lowest first. */
+/* Field number `from` of the fields of `bits` bits in a byte, the lowest first. */
 E ms_bits(E byte, E from, int64_t bits);
 bool ms_known_bits(int64_t bits); /* 2, 4 or 8; else a diagnostic */
 #endif

@@ -26,14 +26,14 @@ static V hiding(V seen, enum dtype t, double filter) {
 static V by_lengths(V mask, V keys, enum dtype t, double filter) {
     return hiding(N_OP("Less", places(keys), per_batch(mask)), t, filter);
 }
-/* [2 * batch]: where the keys end, and behind that where they start. */
+/* [2 * batch]: where the keys end, followed by where they start. */
 static V by_ends(V mask, V x, V keys, enum dtype t, double filter) {
     V zero = N_INTS(0), batch = n_dim(x, 0), place = places(keys);
     V ends = N_OP("Slice", mask, zero, batch), starts = N_OP("Slice", mask, batch, n_dim(mask, 0));
     V inside = N_OP("And", N_OP("Less", place, per_batch(ends)), N_OP("Not", N_OP("Less", place, per_batch(starts))));
     return hiding(inside, t, filter);
 }
-/* NULL: none, or refused. x is the operand whose first axis is the batch. */
+/* The mask to add; NULL: there is none, or it was refused. The first axis of x is the batch. */
 static V mask_of(V mask, V x, V keys, enum dtype t) {
     double filter = has_attr("mask_filter_value") ? float_attr("mask_filter_value") : -10000;
     int64_t n, batch;
@@ -54,13 +54,13 @@ static V mask_of(V mask, V x, V keys, enum dtype t) {
 /* ---- the node */
 struct parts {
     V q, k, v, mask, past_k, past_v, filled; /* q of rank 3; k and v of rank 3 or 4 */
-    V bias; /* added to the scores before the mask, the size of which leaves few digits */
+    V bias; /* added to the scores before the mask, whose magnitude would leave it few digits */
     int64_t heads, kv_heads;
     bool causal;
     double scale;
 };
-/* Results: the values mixed, the keys and values of past and present, and the scores. They have no types yet: inference
- * comes to the node when it is known who uses them. */
+/* Results: the mixed values, keys and values including the past, and the scores. They have no types yet: inference
+ * visits the node once its users are known. */
 static struct node *attend(const struct parts *p, int nouts) {
     V ins[] = {p->q, p->k, p->v, p->mask, p->past_k, p->past_v, p->filled, p->bias};
     int n = 8;
@@ -140,8 +140,8 @@ static bool unpacked(V v, int n, V *parts) {
     for (int k = 0; k < n; k++) parts[k] = ms_reshaped(parts[k], flat, 3);
     return true;
 }
-/* The biases of queries, keys and values stand behind each other; each of its operand's size, by its start (negative:
- * from the end). */
+/* Returns v plus its bias. The biases of queries, keys and values follow each other; each starts at `start` (negative:
+ * counted from the end), and has its operand's size. */
 static V biased(V v, V bias, V start) {
     V size = n_dim(v, 2), end = N_OP("Add", start, size);
     return N_OP("Add", v, N_OP("Slice", bias, start, end));
@@ -170,7 +170,7 @@ static bool sound(const struct parts *p) {
     if (!p->past_k != !p->past_v) return fail(E_ARITY, "past_key and past_value belong together"), false;
     return true;
 }
-/* Scores of keys to come are the lowest number here, not -inf. */
+/* Scores of future keys are the lowest number here, not -inf. */
 static V finite_scores(V scores, enum dtype t) {
     V ins[] = {scores, n_const_f(t, t == F16 ? -65504 : t == BF16 ? -0x1.FEp127 : -(double)FLT_MAX)};
     return n_node("Max", ins, 2, 1)->outs.v[0];
@@ -200,7 +200,7 @@ static void exp_multihead(void) {
     p.causal = causal(p.q);
     out_attention(&p, gin(4), gin(5));
 }
-/* The new key and value are written into the cache, of which only so much is in use. */
+/* Writes the new key and value into the cache, of which only the first part is in use. */
 static void shared_cache(struct parts *p) {
     V past = N_OP("Reshape", n_cast(gin(7), I64), N_INTS(1)), batch = n_dim(p->q, 0);
     V at = N_OP("Expand", past, batch), caches[] = {p->past_k, p->past_v}, news[] = {p->k, p->v};
@@ -241,7 +241,7 @@ static void exp_decoder_multihead(void) {
     gout(0, attend(&p, 1)->outs.v[0]);
 }
 
-/* ---- packed: only the tokens that are no padding, one behind the other */
+/* ---- packed: only the tokens that are not padding, one after the other */
 /* The first of the offsets [batch, length], as many as there are tokens. */
 static V offsets_of(V offsets, V tokens) {
     V flat = N_OP("Reshape", n_cast(offsets, I64), N_INTS(-1));

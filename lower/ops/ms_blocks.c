@@ -16,7 +16,7 @@ static bool known_block(int64_t size) {
     if (!ok) fail(E_ATTR, "\"block_size\" is %lld, no power of 2 from 16 on", (long long)size);
     return ok;
 }
-/* t[row, col] of a matrix of so many columns that may be given as a vector. */
+/* t[row, col] of a matrix with that many columns, which may be given as a vector. */
 static E cell(T t, E row, E col, E columns) {
     if (rank(t) == 1) return at(t, list1(within(add(mul(row, columns), col), dim(t, 0))));
     return at(t, list2(within(row, dim(t, 0)), within(col, dim(t, 1))));
@@ -93,8 +93,8 @@ static E nbits_weight(const struct nbits *p, E n, E k) {
     } else if (has(zero)) z = cell(zero, n, block, p->blocks);
     return mul(sub(cast(F32, q), z), cell(p->scales, n, block, p->blocks));
 }
-/* The place along K. Whole blocks are summed block by block, byte by byte and bit by bit, so that an index of each is
- * there: places in others are for the run to find. */
+/* The index along K. Whole blocks are summed by loops over blocks, bytes and fields, so that their indices are separate
+ * variables; otherwise they are computed at run time. */
 static E sum_over(const struct nbits *p, X *axes) {
     int64_t per_byte = 8 / p->bits;
     if (p->k % p->block || has(in(4))) return *axes = list1(raxis(idx(p->k), "k")), axes->v[0];

@@ -1,5 +1,5 @@
-/* What ONNX Runtime's optimiser fuses, taken apart again: biases, residuals, embeddings and norms around operators of
- * ai.onnx, and operators of com.microsoft that ai.onnx has by now. Groups fuse them anew. */
+/* Takes apart what ONNX Runtime's optimiser fuses: biases, residuals, embeddings and norms around operators of ai.onnx,
+ * and operators of com.microsoft that ai.onnx has by now. Groups then fuse them anew. */
 #include "lower/ops/ms.h"
 
 static void give_all(const struct node *n) {
@@ -48,7 +48,7 @@ static void group_norm(V x) {
     struct node *norm = n_node_in("", "GroupNormalization", ins, 3, 1);
     for (int k = 0; k < 2; k++) node_set_attr(norm, a[k]);
     V y = norm->outs.v[0];
-    y->type = ins[0]->type; /* it is expanded, too: nobody else says so by now */
+    y->type = ins[0]->type; /* it is expanded as well, and nothing else has set its type yet */
     if (silu) y = N_OP("Mul", y, N_OP("Sigmoid", y));
     gout(0, last ? n_channels_last(y) : y);
 }
@@ -127,7 +127,7 @@ static void exp_pad(void) {
     V ins[] = {gin(0), as_vector(gin(1)), gin(2) ? as_scalar(gin(2)) : NULL};
     gout(0, ms_alike("Pad", ins, gin(2) ? 3 : 2));
 }
-/* The values in the order in which they come; ai.onnx has the places of the first ones as a second result. */
+/* The values in order of first occurrence; ai.onnx has the indices of these as its second result. */
 static void exp_unique(void) {
     V x = gin(0);
     struct node *u = n_node("Unique", &x, 1, 4);

@@ -8,7 +8,7 @@ static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64),
 static V column(V v) { return N_OP("Unsqueeze", v, N_INTS(1)); } /* [b] as [b, 1] */
 
 /* ---- RotaryEmbedding: that of ai.onnx, with positions that may be one start for all */
-/* x with this many heads (rank 3), turned by the caches at these positions [b, s]. */
+/* x with that many heads (if of rank 3), rotated by the caches at these positions [b, s]. */
 static V rotated(V x, V cos, V sin, V at, int64_t heads, bool interleaved) {
     int64_t half, size;
     V ins[] = {x, cos, sin, at};
@@ -50,8 +50,8 @@ static void exp_rotary(void) {
     gout(0, rotated(x, cos, sin, at, heads, int_attr("interleaved")));
 }
 
-/* ---- the cache: past[b, :, 0 .. used[b]), and behind that the new elements; 0 is what is left. Of one that keeps only
- * the newest, the first dropped[b] of all these are missing. */
+/* ---- the cache: past[b, :, 0 .. used[b]), followed by the new elements, then 0. If it only keeps the newest, the
+ * first dropped[b] of all these are missing. */
 static void op_cache(void) {
     T past = in(0), fresh = in(1), used = in(2), room = in(3), dropped = in(4);
     int64_t heads = int_attr("heads");
@@ -130,14 +130,14 @@ static bool gqa_is_plain(void) {
     return true;
 }
 /* ---- a cache of the newest keys alone (sliding_window_cache) */
-/* Of `all` keys so many stay in a cache of c that holds a window of w: where it is full, the oldest c - w + 1 go at
- * once. */
+/* How many of `all` keys stay in a cache of capacity c with a window of w: when it is full, the oldest c - w + 1 are
+ * dropped at once. */
 static V kept_keys(V all, V c, int64_t w) {
     V group = N_OP("Sub", c, N_INTS(w - 1)), over = N_OP("Max", N_OP("Sub", all, c), N_INTS(0));
     V times = N_OP("Div", N_OP("Add", over, N_OP("Sub", group, N_INTS(1))), group);
     return N_OP("Sub", all, N_OP("Mul", times, group));
 }
-/* The queries see the cache with all new keys behind it, and what is then too much goes from the front. */
+/* Queries see the cache followed by all new keys; afterwards the excess is dropped from its front. */
 static void sliding_cache(struct gqa *g, V last, V all[2]) {
     int64_t w = int_attr("local_window_size");
     V c = n_dim(gin(3), 2), before = kept_keys(g->used, c, w), end = N_OP("Add", last, N_INTS(1));
@@ -157,16 +157,16 @@ static void grown_cache(struct gqa *g, V all[2]) {
         gout(1 + k, all[k]);
     }
 }
-/* So many keys some query sees: the cache has room behind those in use. [1] */
+/* The number of keys that any query sees: the cache has room for more than are in use. [1] */
 static V seen_keys(const struct gqa *g, V cache) {
     V most = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 1)), g->used);
     return N_OP("Min", n_dim(cache, 2), N_OP("Add", most, n_dim(g->q, 1)));
 }
-/* The bias, which is for the keys in use, for so many. */
+/* Adjusts the bias, which covers the keys in use, to that number of keys. */
 static V bias_of_cache(V bias, V keys) {
     if (!bias || bias->type.rank != 4) return bias;
     V none = n_const_i64((const int64_t[7]){0}, 7), pads[] = {none, N_OP("Sub", keys, n_dim(bias, 3))};
-    return N_OP("Pad", bias, ms_joined(pads, 2, 0)); /* by less than nothing: it ends earlier */
+    return N_OP("Pad", bias, ms_joined(pads, 2, 0)); /* a negative pad truncates */
 }
 /* What is added to the scores [b, heads or 1, s, keys]: the lowest number for keys that a query does not see. */
 static V gqa_mask(const struct gqa *g, V keys, V bias) {
@@ -182,7 +182,7 @@ static V gqa_mask(const struct gqa *g, V keys, V bias) {
     double hidden = t == F16 ? -65504 : -FLT_MAX;
     return N_OP("Where", seen, bias ? bias : n_const_f(t, 0), n_const_f(t, hidden));
 }
-/* One more key, of which every query knows the score: it takes its share of the softmax and gives nothing. */
+/* Adds a key whose score is the same for every query: it takes its share of the softmax and contributes nothing. */
 static void add_sink(struct gqa *g, V *k, V *v, V *mask, V sink) {
     enum dtype t = g->q->type.dtype;
     V *all[] = {k, v};
@@ -207,7 +207,7 @@ static void exp_gqa(void) {
     if (!g.k && !split_packed(&g)) return;
     V flat = N_OP("Reshape", n_cast(gin(5), I64), N_INTS(-1)), steps = n_dim(g.q, 1);
     g.total = as_scalar(gin(6));
-    /* a first prompt starts at 0, even where it is padded behind its end */
+    /* a first prompt starts at 0, even if it has padding at its end */
     V first = N_OP("Equal", steps, N_OP("Reshape", g.total, N_INTS(1)));
     g.used = N_OP("Where", first, N_INTS(0), N_OP("Sub", N_OP("Add", flat, N_INTS(1)), steps));
     if (int_attr("do_rotary")) {

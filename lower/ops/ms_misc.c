@@ -94,7 +94,7 @@ static void op_isallfinite(void) {
     out(0, BOOL, axes(list0()), all);
 }
 
-/* ---- RelativePositionBias: T5's buckets of distances; the table stands column by column */
+/* ---- RelativePositionBias: T5's buckets of distances; the table is stored column by column */
 static void op_relativebias(void) {
     T table = in(0), nq = in(1), nk = in(2);
     bool both = int_attr("is_bidirectional") != 0;

@@ -79,7 +79,7 @@ static V expert_product(V x, V which, const struct layer *l) {
     return n_private("ExpertProduct", ins, 6, 1, how, 2)->outs.v[0];
 }
 static V constant(double v) { return n_const_f(F32, v); }
-/* g * sigmoid(alpha * g) * (l + beta), both within the limit. */
+/* g * sigmoid(alpha * g) * (l + beta), with g and l clamped to the limit. */
 static V swiglu(V g, V l) {
     if (has_attr("swiglu_limit")) {
         double limit = float_attr("swiglu_limit");
@@ -89,7 +89,7 @@ static V swiglu(V g, V l) {
     V gate = N_OP("Sigmoid", N_OP("Mul", g, constant(float_attr("activation_alpha"))));
     return N_OP("Mul", N_OP("Mul", g, gate), N_OP("Add", l, constant(float_attr("activation_beta"))));
 }
-/* The two that one product gave: neighbours (1), or one half behind the other (2). */
+/* Splits the result of one product into gate and value: interleaved (1), or two halves (2). */
 static V fused_swiglu(V v, int64_t fusion) {
     static const int64_t pairs[] = {0, 0, -1, 2}, halves[] = {0, 0, 2, -1}, axis[] = {3, 2};
     V both = ms_reshaped(v, fusion == 1 ? pairs : halves, 4), part[2];
@@ -130,8 +130,7 @@ static V hidden(V x, V which, const struct layer *first, const struct layer *thi
 struct routing {
     V which, share;
 };
-/* TopK takes the first of equal numbers, ONNX Runtime the last expert of them: the numbers are looked at from behind.
- */
+/* Of equal numbers TopK takes the first, ONNX Runtime the last expert, so the numbers are reversed. */
 static V backwards(V router) { return N_OP("Slice", router, N_INTS(-1), N_INTS(INT64_MIN), N_INTS(1), N_INTS(-1)); }
 static V from_behind(V place, V router) { return N_OP("Sub", N_OP("Sub", n_dim(router, 1), N_INTS(1)), place); }
 static V normalised(V share) { return N_OP("Div", share, N_OP("ReduceSum", share, N_INTS(-1))); }

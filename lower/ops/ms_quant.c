@@ -22,7 +22,7 @@ static bool repeated(T a, T b) {
     }
     return false;
 }
-/* The zero points are one term, which is rounded with the sum. To it comes the operand b, which is the repeated one if
+/* The zero points are one term, which is rounded along with the sum. Then operand b is added, the broadcast one if
  * there is one; then a. */
 static void op_qlinearadd(void) {
     X i = broadcast_axes();
@@ -49,7 +49,7 @@ static void op_mulinteger(void) {
     }
     out(0, I32, i, mul(v[0], v[1]));
 }
-/* A sum of integers; its factor holds how many they are. */
+/* A sum of integers; its factor includes their number. */
 static void op_qlinearglobalaverage(void) {
     T x = in(0);
     int r = rank(x), channel = int_attr("channels_last") ? r - 1 : 1;
@@ -110,7 +110,7 @@ static void exp_qlinearwhere(void) {
     V v = N_OP("Where", gin(0), dequantised(1), dequantised(4));
     gout(0, N_OP("QuantizeLinear", v, gin(7), gin(8)));
 }
-/* The result is counted in whole steps: 1 has as many as the scale goes into it. */
+/* The result is a multiple of its scale: 1 is as many steps as the scale goes into it. */
 static void exp_qlinearsoftmax(void) {
     bool joint = int_attr("opset") < 13;
     int64_t axis = has_attr("axis") ? int_attr("axis") : joint ? 1 : -1;

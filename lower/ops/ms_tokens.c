@@ -3,7 +3,8 @@
 #include <math.h>
 
 /* ---- NGramRepeatBlock: tokens that would repeat the last n - 1 ones and what followed them then score -inf */
-/* For each n-gram: -inf if its first n - 1 tokens are the last ones, else inf. in(1): the last token of each. */
+/* For each n-gram: -inf if its first n - 1 tokens are the latest ones, otherwise inf. in(1): the last token of each
+ * n-gram. */
 static void op_ngrammatches(void) {
     T ids = in(0), ends = in(1);
     int64_t n = int_attr("ngram_size");
@@ -31,9 +32,9 @@ static void exp_ngramrepeat(void) {
     gout(0, N_WITH("ScatterElements", ATTRS(attr_int("axis", 1), attr_str("reduction", "min")), scores, ends, limit));
 }
 
-/* ---- WordConvEmbedding: of each word, a row of characters that 0 fills up, the greatest tanh of a convolution */
-/* The convolution of in(0), words by characters by what stands for each: words by places by filters. Of places behind
- * the in(3) characters that a word has, but for the first place, it is less than all others. */
+/* ---- WordConvEmbedding: for each word, a row of characters padded with 0, the greatest tanh of a convolution */
+/* The convolution of in(0), words by characters by their embedding: words by positions by filters. Positions after the
+ * in(3) characters of a word, except the first one, get a value lower than all others. */
 static void op_wordsums(void) {
     T x = in(0), w = in(1), bias = in(2), count = in(3);
     if (fail_if(rank(x) != 3 || rank(w) != 4 || rank(bias) != 1, E_RANK,

@@ -7,7 +7,7 @@ struct moments {
     X o, r, from;
     E count;
 };
-/* kept[k]: axis k is an axis of the statistics. Index variables are made afresh, one set for each stage. */
+/* kept[k]: axis k is an axis of the statistics. Each stage gets a new set of index variables. */
 static struct moments moments_of(T x, const bool *kept) {
     struct moments m = {.o = list0(), .r = list0(), .from = list0()};
     X s = shape(x), os = list0(), rs = list0();
@@ -56,8 +56,8 @@ static void softmax(bool logarithm) {
     T e = stage("exp", t, i, exp_term_(sub(at(x, i), at(m, own))));
     T s = reduce("sum", t, q.o, RED_SUM, q.r, at(e, q.from), NULL);
     X o = axes(shape(s));
-    T share = stage("share", t, o,
-                    div_(num(1), at(s, o))); /* one quotient for a row: others take as long as an exponential */
+    T share = stage("share", t, o, div_(num(1), at(s, o))); /* one quotient per row: dividing each element would take as
+                                                             * long as the exponential */
     out(0, dtype(x), j, mul(at(e, j), at(share, pick(j, kept))));
 }
 static void op_softmax(void) { softmax(false); }
@@ -108,7 +108,7 @@ static const char *std_joint(struct node *n) {
 static E centred(T x, X i, T mean, const bool *kept) {
     return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept)));
 }
-/* The mean, and the sum of the squares of what differs from it: two passes. *count: of how many, as a t. */
+/* The mean, and the sum of squared deviations from it: two passes. *count: the number of elements, as a t. */
 static bool centred_squares(T x, const bool *kept, enum dtype t, T *mean, T *squares, E *count) {
     struct moments m = moments_of(x, kept);
     T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
@@ -138,7 +138,7 @@ static enum dtype stash(T x) {
     return dtype(x) == F64 || t == F64 ? F64 : F32;
 }
 
-/* Saved statistics keep the reduced axes, those from a on, as 1. */
+/* Saved statistics keep the reduced axes, from a on, with extent 1. */
 static void out_kept(int k, T from, X dims, int a) {
     for (int d = a; d < dims.n; d++) dims.v[d] = idx(1);
     X o = axes(dims);
@@ -286,8 +286,7 @@ static void op_instancenorm(void) {
 #define GROUP_ATTRS A_FLOAT("epsilon", .f = 1e-5f), A_INT("stash_type", .i = 1), A_INT("per_group", .flags = A_OURS)
 static const struct op_attr a_group[] = {GROUP_ATTRS, A_INT("num_groups", .flags = A_REQUIRED), {0}},
                             a_grouped[] = {GROUP_ATTRS, {0}};
-/* In two steps, so that each group is a row of what it computes: x as [n, group, channel of the group, ...], and back.
- */
+/* In two steps, so that a group is a row in what is computed: x as [n, group, channel of the group, ...], and back. */
 static void exp_groupnorm(void) {
     int64_t groups = int_attr("num_groups");
     V x = gin(0), dims = N_OP("Shape", x);

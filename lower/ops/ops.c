@@ -10,7 +10,7 @@ void ops_register_all(void) {
 #undef F
     static bool begun, done;
     if (done) return;
-    if (begun) die_memory(0); /* as it did half way the last time */
+    if (begun) die_memory(0); /* it ran out of memory half way the last time */
     begun = true;
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) op_register(families[k]);
     done = true;
@@ -100,7 +100,7 @@ E bounded_value(T t, int k) {
 }
 E truth(bool b) { return b ? eq(idx(0), idx(0)) : ne(idx(0), idx(0)); }
 int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known) {
-    bool open = has(ax) && open_length(ax); /* an entry that is absent names axis r, which no mask is of */
+    bool open = has(ax) && open_length(ax); /* an absent entry names axis r, for which there is no mask */
     int n = open ? r : has(ax) ? count_of(ax) : 0;
     *known = true;
     if (open) require(le(dim(ax, 0), idx(r)), "more axes are named than there are");
@@ -117,7 +117,7 @@ int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known) {
             for (int k = 0; k < r; k++) mask[k] = or_(mask[k], or_(eq(v, idx(k)), eq(v, idx(k - r))));
         }
     }
-    for (int k = 0; open && k < r; k++) { /* a size of 0 or 1 for each: what so many conditions say is not proved */
+    for (int k = 0; open && k < r; k++) { /* 0 or 1 elements each: nothing about so many conditions could be proved */
         E on = empty == AXES_ALL ? or_(mask[k], eq(dim(ax, 0), idx(0))) : mask[k];
         T flag = stage("named", I64, list0(), sel(on, typed(I64, 1), typed(I64, 0)));
         mask[k] = eq(size_from(NULL, flag, 0, idx(0), idx(1)), idx(1));
@@ -129,7 +129,8 @@ X kept_dims(X s, const E *mask, int n) {
     for (int p = 0; p < n; p++) {
         E extent = idx(0), before = idx(0);
         for (int k = 0; k < s.n; k++) {                                            /* dim k is the p-th that stays */
-            extent = sel(and_(not_(mask[k]), eq(before, idx(p))), s.v[k], extent); /* no sum: sizes are multiplied */
+            extent = sel(and_(not_(mask[k]), eq(before, idx(p))), s.v[k], extent); /* not a sum, because sizes get
+                                                                                    * multiplied */
             before = add(before, sel(mask[k], idx(0), idx(1)));
         }
         r = push(r, extent);
@@ -171,7 +172,7 @@ E at_reshaped(T x, X i, X dims) {
         for (int u = 1; u <= a.n - p && !np; u++)
             for (int v = 1; v <= b.n - q && !np; v++)
                 if (product(sub_list(a, p, u)) == product(sub_list(b, q, v))) np = u, nq = v;
-        if (!np) { /* equal when this runs: all cells follow each other then, if that can be seen */
+        if (!np) { /* the sizes are equal at run time; then the cells have the same order, if that can be proved */
             X all = index_of_group(own, b, a);
             if (flatten_index(all, a) == flatten_index(own, b)) p = q = 0;
             np = a.n - p, nq = b.n - q;

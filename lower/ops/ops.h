@@ -80,7 +80,7 @@ extern const struct op_slot slots_float[], slots_num[], slots_text[], slots_ab_n
 extern const struct op_attr attrs_none[], attrs_axis0[], attrs_axis_last[];
 
 /* ---- definitions */
-enum { DIM_MAX = INT32_MAX }; /* largest run-time dim that definitions ask for */
+enum { DIM_MAX = INT32_MAX }; /* largest run-time dim that definitions allow */
 E scalar(T t);                /* the element of a tensor of one element; a literal when constant */
 X zeros(int n);               /* n times index 0 */
 E nmax(E a, E b);             /* max and min that give NaN when either operand is NaN */
@@ -89,22 +89,22 @@ E clampi(E i, E lo, E hi);       /* index clamped to lo..hi */
 E ceil_div(E a, E b);            /* of indices, b > 0 */
 bool const_int(E e, int64_t *v); /* an index known at compile time */
 int64_t index_most(E e);         /* what an index is at most, as far as is known */
-/* Must t be a vector of n elements (a scalar counts as one)? A length known only at run time is checked then; false
- * after a diagnostic. */
+/* Requires t to be a vector of n elements (a scalar counts as one). If the length is only known at run time, adds a
+ * check; false after a diagnostic. */
 bool has_length(T t, int n, const char *what);
-/* Must t broadcast to dims, and not the other way round? what: its name. */
+/* Requires that t can be broadcast to dims, but not the other way round. what: its name. */
 void require_spreads(T t, X dims, const char *what);
 #define FAR (INT64_C(1) << 40) /* no tensor has an axis of that length */
-/* Element k of a 1-D integer input as an index, clamped to +-FAR: Slice's ends are often INT64_MAX. For places only;
- * what is added up may not be clamped. */
+/* Element k of a 1-D integer input as an index, clamped to +-FAR: ends of Slice are often INT64_MAX. Only for
+ * positions, since sums must not be clamped. */
 E bounded_value(T t, int k);
-/* Element k of a vector whose length is known only at run time; `absent` where it ends before. */
+/* Element k of a vector whose length is only known at run time; `absent` if it is shorter. */
 E value_or(T t, int k, int64_t lo, int64_t hi, int64_t absent);
 bool open_length(T t); /* a vector of a length that only the run knows */
 E truth(bool b);
-/* mask[k]: axis k (of r) is in the tensor ax, whose contents may be known only at run time; *known: all masks are
- * constant. Without ax (or with an empty one): none or all. Returns how many axes there are, -1 after a diagnostic.
- * With an ax of open length (open_length) it is only known that there are no more than that. */
+/* mask[k]: axis k (of r) is one of those in the tensor ax, whose contents may only be known at run time; *known: all
+ * masks are constant. Without ax (or if it is empty): none or all. Returns the number of axes, -1 after a diagnostic.
+ * If ax has open length (open_length), there may be fewer. */
 enum axes_default { AXES_NONE, AXES_ALL };
 int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known);
 /* The n dims that are not masked, in order. */
@@ -114,13 +114,12 @@ E flatten_index(X i, X dims);
 X unflatten_index(E flat, X dims);
 /* x[...] read by the index i of a tensor of the same number of elements. */
 E at_reshaped(T x, X i, X dims);
-/* y, a result or scratch of the given dims, as a copy of x in another shape. */
+/* y, a result or scratch buffer with the given dims, as a copy of x in another shape. */
 T reshaped(const char *name, T x, X dims);
 void out_reshaped(int k, T x, X dims);
-/* For expansions: a node in the place of the one that is expanded, with the attributes of that one that its own
- * operator knows. */
+/* For expansions: a node in place of the expanded one, with those of its attributes that the new operator knows. */
 struct node *n_with_attrs(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
-/* v in these dims, which are vectors one behind the other. */
+/* v with these dims, given as vectors that are concatenated. */
 V n_in_dims(V v, const V *dims, int n);
 /* [n, c, spatial...] of [n, spatial..., c], and back. */
 V n_channels_first(V v);
@@ -132,11 +131,9 @@ E saturated(enum dtype t, E v, E zero);
 /* The only result of a node: the numbers of x as strings, or its strings as numbers (string.c). */
 void out_number_text(T x);
 void out_number_of_text(enum dtype t, T x);
-/* The positions of the n elements of a vector that are true, in order, behind them zeros; *count: how many there are.
- */
+/* The positions of the true elements of a vector of n, in order, padded with zeros; *count: their number. */
 T true_positions(T flag, E n, T *count);
-/* For each element of x, in order: the number of the word that it equals, the first if several; -1: none. By binary
- * search in a sorted table. */
+/* For each element of x: the index of the first equal word; -1: none. By binary search in a sorted table. */
 T positions_of_strings(T x, const struct str_elem *words, int64_t count);
 /* Activation functions by ONNX name ("Relu", "HardSigmoid"): for recurrent and fused ops. NULL alpha: defaults. */
 E activation(const char *name, E v, double alpha, double beta);
@@ -146,8 +143,8 @@ void activation_defaults(const char *name, double *alpha, double *beta);
 struct ctx *up_ctx(struct node *n);
 /* Attribute of ints (or one int) becomes constant input k, an I64 vector. No attribute: nothing happens. */
 void up_attr_to_input(struct node *n, const char *attr, int k);
-void up_default_int(struct node *n, const char *attr, int64_t v); /* given explicitly when absent */
+void up_default_int(struct node *n, const char *attr, int64_t v); /* sets the attribute if it is absent */
 struct value *up_const_i64(struct node *n, const int64_t *v, int count);
-/* For op.standard: a node with one result in front of `before` (NULL: at the end), named as n is. */
+/* For op.standard: a node with one result before `before` (NULL: at the end), with the name of n. */
 struct value *std_node(struct node *n, struct node *before, const char *op, struct value *const *ins, int nins);
 #endif

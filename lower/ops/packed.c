@@ -1,6 +1,6 @@
-/* Packed sequences (packed.h): every operator on them is a few operators on two tensors, which all later stages know.
- * The rank of the elements is known when the model is compiled, as all ranks are; their number and sizes are the run's.
- * Why so: docs/adr/0005. */
+/* Packed sequences (packed.h): every operator on them becomes a few operators on two tensors, which all later stages
+ * know. The rank of the elements is known at compile time, like all ranks; their number and sizes are only known at run
+ * time. Why so: docs/adr/0005. */
 #include "lower/ops/packed.h"
 #include "lower/ops/control.h"
 #include "lower/ops/ops.h"
@@ -109,7 +109,7 @@ struct value *packed_length(struct node *at, const struct packed *x) {
 static V cells_of_each(struct node *at, const struct packed *x) {
     return reduced(at, "ReduceProd", x->shapes, 1, false);
 }
-/* A place as i64[1] of 0 .. count - 1 + more. */
+/* An index as i64[1] in 0 .. count - 1 + more. */
 static V place(struct node *at, const struct packed *x, V position, int64_t more) {
     V n = count_of_rows(at, x), p = as_type(at, flat(at, position), I64), zero = one(at, 0);
     p = OP("Where", OP("Less", p, zero), OP("Add", p, n), p);
@@ -117,7 +117,7 @@ static V place(struct node *at, const struct packed *x, V position, int64_t more
     must(at, OP("And", OP("LessOrEqual", zero, p), OP("Less", p, end)), "a place outside of the sequence");
     return p;
 }
-/* Cells in front of that place, [1]. */
+/* Number of cells before that element, [1]. */
 static V cells_before(struct node *at, const struct packed *x, V p) {
     return reduced(at, "ReduceSum", slice(at, cells_of_each(at, x), one(at, 0), p), 0, true);
 }
@@ -143,8 +143,8 @@ struct packed packed_erase(struct node *at, const struct packed *x, struct value
                            CONCAT(0, slice(at, x->shapes, zero, p), rest(at, x->shapes, next))};
 }
 
-/* ---- one tensor and parts of it, along an axis. lengths: of the parts; before, behind: the product of the other
- * sizes, [1]. Where in the cells of the packed sequence is element [a, j, b] of the tensor? */
+/* ---- one tensor and its parts along an axis. lengths: of the parts; before, behind: the product of the other sizes,
+ * [1]. Finds the position of element [a, j, b] of the tensor in the cells of the packed sequence. */
 static V counting(struct node *at, V n) { return OP("Range", number(at, 0), OP("Squeeze", n), number(at, 1)); }
 static V along(struct node *at, V v, int axis) { /* a vector as axis `axis` of three */
     int64_t others[2] = {axis == 0, axis == 2 ? 1 : 2};

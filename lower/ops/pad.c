@@ -2,7 +2,7 @@
 #include "lower/ops/ops.h"
 #include <string.h>
 
-/* Position in 0..n-1 that stands for p, which may lie outside. */
+/* Position in 0..n-1 whose element is used for p, which may lie outside. */
 static E mirrored(E p, E n) { /* 0 1 2 3 2 1 0 1 ... */
     E period = max_(mul(sub(n, idx(1)), idx(2)), idx(1)), m = mod_(p, period);
     return sel(lt(m, n), m, sub(period, m));
@@ -10,7 +10,7 @@ static E mirrored(E p, E n) { /* 0 1 2 3 2 1 0 1 ... */
 static E mirrored_once(E p, E n) {
     return sel(lt(p, idx(0)), neg(p), sel(lt(p, n), p, sub(mul(sub(n, idx(1)), idx(2)), p)));
 }
-/* What is cropped at one end is not what the other end goes on with: 1 2 3, and not 4, around 1 2 3 of 1 2 3 4. */
+/* What is cropped at one end does not reappear at the other: 1 2 3, and not 4, around 1 2 3 of 1 2 3 4. */
 static E wrapped(E p, E before, E after, E n) {
     E first = max_(neg(before), idx(0)), left = sub(n, add(first, max_(neg(after), idx(0))));
     return add(first, mod_(sub(p, first), max_(left, idx(1))));
@@ -18,7 +18,7 @@ static E wrapped(E p, E before, E after, E n) {
 static bool reaches_once(E before, E after, E n) { /* each pad is shorter than the axis */
     return x_is_true(lt(before, n)) && x_is_true(lt(after, n));
 }
-/* Sizes are sums of pads, which must not overflow: those beyond 2^40 are refused, or fail in the run. */
+/* Sizes are sums of pads, which must not overflow: pads beyond 2^40 are refused, or fail at run time. */
 static bool in_reach(E pad, int k) {
     int64_t v;
     if (!const_int(pad, &v) || (-FAR <= v && v <= FAR)) return true;
@@ -36,7 +36,7 @@ static void op_pad(void) {
     bool constant = !strcmp(mode, "constant"), reflect = !strcmp(mode, "reflect"), edge = !strcmp(mode, "edge"),
          wrap = !strcmp(mode, "wrap");
     T ax = in(3);
-    bool open = has(ax) && open_length(ax); /* behind the end of both lists nothing is padded */
+    bool open = has(ax) && open_length(ax); /* beyond the end of both lists nothing is padded */
     int r = rank(x), n = has(ax) && !open ? count_of(ax) : r;
     if (n < 0 || (!open && !has_length(pads, 2 * n, "pads"))) return;
     if (fail_if(open && rank(pads) != 1, E_RANK, "pads: rank %d, not 1", rank(pads))) return;
@@ -82,7 +82,7 @@ static void op_pad(void) {
         from = push(from, there), own = push(own, far ? p : there);
         divides |= far;
     }
-    if (!constant) { /* no remainder where there is nothing to mirror or repeat */
+    if (!constant) { /* no remainder if there is nothing to mirror or repeat */
         out(0, dtype(x), i, divides ? sel(inside, at(x, own), at(x, from)) : at(x, from));
         return;
     }

@@ -1,8 +1,8 @@
 /* Pools and neighbourhood sums: MaxPool, AveragePool, LpPool, their global forms, LRN. */
 #include "lower/ops/window.h"
 
-/* The elements of the kernel that may lie on the input: those behind them find nothing there, wherever a window begins
- * (a pool as large as a model is wide, over pixels rounded up). */
+/* The kernel positions that can lie on the input; later ones find nothing there, wherever a window begins (a pool as
+ * large as the model's input, over rounded up sizes). */
 static X taps(const struct window *g) {
     X all = g->kernel;
     for (int k = 0; k < g->n; k++) {
@@ -18,8 +18,8 @@ static E in_range(X p, const struct window *g) {
     for (int k = 0; k < g->n; k++) c = and_(c, and_(le(idx(0), p.v[k]), lt(p.v[k], g->in.v[k])));
     return c;
 }
-/* Position in the whole tensor of the first cell of the window that equals the maximum; of a window of NaN alone, which
- * no cell equals, the first. */
+/* Position in the whole tensor of the first cell of the window that equals the maximum; the first cell if all are NaN,
+ * which equals nothing. */
 static void pool_indices(T x, T m, const struct window *g, X dims) {
     X o = window_axes(dims, "n c"), r = taps(g);
     X p = window_at(g, o, 2, r, 0), lead = list2(o.v[0], o.v[1]), where = cat(lead, p), size = shape(x);

@@ -3,7 +3,7 @@
 #include "lower/ops/ops.h"
 #include <math.h>
 
-/* Where the scale (or zero point) s for element i of x stands. */
+/* The index of the scale (or zero point) s that belongs to element i of x. */
 static bool scale_index(T x, T s, X i, X *at_i) {
     int64_t block = int_attr("block_size");
     if (rank(s) == 0 || (rank(s) == 1 && x_is(dim(s, 0), 1))) return *at_i = zeros(rank(s)), true;
@@ -15,7 +15,7 @@ static bool scale_index(T x, T s, X i, X *at_i) {
     if (a >= rank(x)) return false; /* a scalar, which has no axis */
     if (rank(s) == 1 && block == 0) {
         E n = dim(s, 0),
-          one = eq(n, idx(1)); /* a vector of one element is for all, also when only the run knows that */
+          one = eq(n, idx(1)); /* a vector of one element applies to all, even if only the run knows its length */
         require(or_(eq(n, dim(x, a)), one), "the scales do not fit axis %d", a);
         return *at_i = list1(n == dim(x, a) ? i.v[a] : within(sel(one, idx(0), i.v[a]), n)), true;
     }
@@ -58,7 +58,7 @@ static void op_dequantize(void) {
 static void op_dynamicquantize(void) {
     T x = in(0);
     X r = raxes(shape(x), NULL), none = axes(list0()), i = axes(shape(x));
-    T low = reduce("low", F32, none, RED_MIN, r, at(x, r), typed(F32, 0)); /* the range holds 0 */
+    T low = reduce("low", F32, none, RED_MIN, r, at(x, r), typed(F32, 0)); /* the range includes 0 */
     X r2 = raxes(shape(x), NULL);
     T high = reduce("high", F32, none, RED_MAX, r2, at(x, r2), typed(F32, 0));
     if (!low || !high) return;

@@ -8,7 +8,7 @@ struct reduction {
     E mask[32]; /* BOOL, one for each axis */
     bool known, keep;
     int count;    /* axes reduced, as far as it is known */
-    X o, r, from; /* all axes: o of 1 where reduced, r of 1 where not */
+    X o, r, from; /* over all axes: extent in o is 1 if reduced, in r 1 if not */
 };
 static void fresh_axes(struct reduction *d) {
     X s = shape(d->x), os = list0(), rs = list0();
@@ -29,7 +29,7 @@ static void fresh_axes(struct reduction *d) {
     d->o = axes(os);
     d->r = raxes(rs, NULL);
     d->from = list0();
-    for (int k = 0; k < s.n; k++) /* an axis of no elements has no 0 either */
+    for (int k = 0; k < s.n; k++) /* an axis without elements has no index 0 either */
         d->from = push(d->from, within(sel(d->mask[k], d->r.v[k], d->o.v[k]), s.v[k]));
 }
 static bool reduction_of(struct reduction *d) {
@@ -50,13 +50,13 @@ static E reduced_count(const struct reduction *d) {
     for (int k = 0; k < rank(d->x); k++) n = mul(n, sel(d->mask[k], dim(d->x, k), idx(1)));
     return n;
 }
-/* Result from y, which has all axes. */
+/* Makes the result from y, which has all axes. */
 static void finish(struct reduction *d, T y, E (*f)(E v, const struct reduction *d)) {
     if (!y) return;
     enum dtype t = dtype(d->x);
     X dims = d->keep ? shape(y) : kept_dims(shape(d->x), d->mask, rank(d->x) - d->count), i = axes(dims);
     E v = at_reshaped(y, i, dims);
-    if (d->known && !d->keep) { /* axes of 1 are dropped; no reshape to prove */
+    if (d->known && !d->keep) { /* drops axes of 1 directly, so that no reshape has to be proved valid */
         X j = list0();
         for (int k = 0, o = 0; k < rank(y); k++) j = push(j, x_is_true(d->mask[k]) ? idx(0) : i.v[o++]);
         v = at(y, j);
@@ -70,13 +70,13 @@ static void reduction(const char *name, enum red_op op, E (*before)(E v), E (*af
     if (!reduction_of(&d)) return;
     finish(&d, reduce(name, acc(d.x), d.o, op, d.r, before(at(d.x, d.from)), NULL), after);
 }
-/* The greatest or least of elements of type t, in the type that they are computed in: it is one of them, so there is
- * nothing to round after each. */
+/* The greatest or least of elements of type t, in the type in which they are computed: it is one of them, so no
+ * rounding is needed. */
 static T extreme_of(const char *name, enum dtype t, X o, enum red_op op, X r, E element) {
     bool narrow = t != dtype_value(t);
     return reduce(name, dtype_value(t), o, op, r, element, !narrow ? NULL : op == RED_MAX ? least(t) : greatest(t));
 }
-/* NaN where there is one: a reduction leaves NaN out, whatever the order. */
+/* NaN if there is one: reductions themselves ignore NaN, whatever the order. */
 static void extreme(const char *name, enum red_op op) {
     struct reduction d;
     if (!reduction_of(&d)) return;
@@ -138,8 +138,9 @@ static void arg(enum red_op op) {
     E element = at(x, splice(o, a, 0, list1(r)));
     T m = extreme_of(op == RED_MAX ? "max" : "min", dtype(x), o, op, list1(r), element);
     if (!m) return;
-    /* NaN comes before all numbers, the first or last of several: its places lie beyond those of the others, the first
-     * below 0 (and none above all), the last from 0 on (the others below, and none below all). */
+    /* NaN counts before all numbers; of several, the first or last is taken. So its keys are outside of the range of
+     * others': for the first one below 0 (where none is above all), for the last one from 0 on (where the others are
+     * below, and none is below all). */
     enum dtype t = index_most(dim(x, a)) <= INT32_MAX ? I32 : I64;
     E v = at(x, splice(p, a, 0, list1(q))), at_q = cast(t, val(q)), below = sub(at_q, greatest(t));
     E own = last ? below : at_q, none = last ? sub(neg(greatest(t)), typed(t, 1)) : greatest(t);

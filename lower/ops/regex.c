@@ -1,7 +1,7 @@
-/* RegexFullMatch: the pattern becomes tables when the model is compiled, which a kernel follows over the characters of
- * each string: those of an automaton, or, where that would be large, the program itself, whose instructions are
- * followed side by side. Either takes a time that grows with the string as its length does. Tokenizer takes pieces of
- * strings, for which there must be an automaton. */
+/* RegexFullMatch: at compile time the pattern becomes tables that a kernel follows over the characters of each string:
+ * those of an automaton; or if that would be large, the program itself, all of whose alternatives are followed in
+ * parallel. Both take time linear in the string's length. Tokenizer cuts strings into pieces, for which there must be
+ * an automaton. */
 #include "lower/ops/regex.h"
 #include "lower/ops/ops.h"
 #include <string.h>
@@ -18,7 +18,7 @@ static T bytes(struct arena *a, const char *name, int rows, int columns, const u
     for (int k = 0; k < n; k++) wide[k] = v[k];
     return table(name, U8, rows, columns, wide);
 }
-/* Of each state, whether it accepts before a character of each of so many kinds. */
+/* For each state, whether it accepts before a character of each kind. */
 static T accepting(struct arena *a, const struct dfa *d, int kinds) {
     uint8_t *v = NEWN(a, uint8_t, d->nstates * KINDS);
     for (int s = 0; s < d->nstates; s++)

@@ -1,8 +1,8 @@
 /* Regular expressions in RE2's syntax, for RegexFullMatch and Tokenizer (regex.c). A pattern becomes a tree
- * (regex_parse.c) over sets of characters (regex_set.c, regex_unicode.c), the tree a program over classes of characters
- * (regex_program.c), and the program, where it stays small, the table of a finite automaton (regex_dfa.c). As whole
- * texts are matched, or the longest pieces of them, and nothing is captured, greediness has no meaning. The program is
- * that of K. Thompson, Regular Expression Search Algorithm, 1968. */
+ * (regex_parse.c) over sets of characters (regex_set.c, regex_unicode.c), then a program over classes of characters
+ * (regex_program.c), and if that stays small, the table of a finite automaton (regex_dfa.c). Since whole texts, or
+ * their longest pieces, are matched and nothing is captured, greediness does not matter. The program is that of K.
+ * Thompson, Regular Expression Search Algorithm, 1968. */
 #ifndef NN_LOWER_OPS_REGEX_H
 #define NN_LOWER_OPS_REGEX_H
 #include "ir/base/arena.h"
@@ -20,13 +20,15 @@ struct charset {
 };
 void set_add(struct arena *a, struct charset *s, int32_t lo, int32_t hi);
 void set_add_all(struct arena *a, struct charset *s, const struct charset *t);
-void set_tidy(struct charset *s); /* ascending, disjoint and not adjacent, as the next two need and leave it */
+void set_tidy(struct charset *s); /* makes it ascending, disjoint and not adjacent, as the next two require and
+                                   * preserve */
 void set_negate(struct arena *a, struct charset *s);
 struct char_cases;
 const struct char_cases *char_cases(struct arena *a);
-/* With what differs in case only, by Unicode's simple mapping. */
+/* Adds all characters that differ only in case, by Unicode's simple mapping. */
 void set_fold(struct arena *a, struct charset *s, const struct char_cases *cases);
-/* What \d \s \w stand for, what is called [:name:], and a general category or script. false: there is no such name. */
+/* Adds what \d \s \w stand for; what [:name:] stands for; a general category or script. false: there is no such
+ * name. */
 bool set_add_letter(struct arena *a, struct charset *s, char letter);
 bool set_add_posix(struct arena *a, struct charset *s, const char *name, size_t n);
 bool set_add_unicode(struct arena *a, struct charset *s, const char *name, size_t n);
@@ -38,13 +40,13 @@ struct re {
     struct re *last, *before; /* its last child; the sibling before it */
     int arg;                  /* RE_SET: which; RE_HERE: what must hold */
     int min, max;             /* RE_REPEAT; max -1: any number */
-    int copies;               /* how often a character of it is repeated, at most */
+    int copies;               /* how often a character in it is repeated, at most */
 };
 struct re_tree {
     struct re *root;
     VEC(struct charset) sets;
 };
-/* What may be asked of a place between two characters. */
+/* Conditions on a position between two characters. */
 enum {
     HERE_BEGIN = 1,
     HERE_END = 2,
@@ -57,7 +59,7 @@ enum {
 struct re_tree *regex_parse(struct arena *a, const char *p, size_t n, const char **why);
 
 /* ---- programs */
-/* What a place knows of the character before and behind it; KIND_NONE: there is none. */
+/* The kinds of characters before and after a position; KIND_NONE: there is none. */
 enum { KIND_NONE, KIND_OTHER, KIND_NEWLINE, KIND_WORD, KINDS };
 enum inst_op { INST_DONE, INST_EITHER, INST_HERE, INST_CHAR };
 struct inst {
@@ -68,17 +70,17 @@ struct regex {
     VEC(struct inst) inst;
     int start;
     bool asks; /* has INST_HERE */
-    /* Characters from first[k] on are of class of[k]; what is no character is below 0 and in no set. */
+    /* Characters from first[k] on are in class of[k]; invalid ones are below 0 and in no set. */
     int nranges, nclasses, nsets;
     int32_t *first, *of;
     int *kind;       /* [nclasses] */
     uint8_t *member; /* [nsets][nclasses] */
 };
-/* What holds between two characters of these kinds. */
+/* The conditions that hold between two characters of these kinds. */
 extern const uint8_t regex_holds[KINDS][KINDS];
 bool regex_program(struct arena *a, const struct re_tree *t, struct regex *r, const char **why);
 
-/* ---- automata. State 0 is where nothing helps any more. */
+/* ---- automata. State 0 is the dead state. */
 enum { DFA_STATES = 4096, DFA_CELLS = 1 << 16 };
 struct dfa {
     int nstates;
@@ -86,6 +88,6 @@ struct dfa {
     int32_t *next;    /* [nstates][nclasses] */
     uint8_t *accepts; /* [nstates]: bit k is set if it does before a character of kind k */
 };
-/* false: it has more than DFA_STATES or DFA_CELLS, or is not found with reasonable work. */
+/* false: it would exceed DFA_STATES or DFA_CELLS, or take too much work to find. */
 bool regex_dfa(struct arena *a, const struct regex *r, struct dfa *d);
 #endif

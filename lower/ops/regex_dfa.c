@@ -1,6 +1,6 @@
-/* The program of a regular expression to a table: its states are sets of instructions (M. Rabin, D. Scott, Finite
- * Automata and Their Decision Problems, 1959). What a place must be is only known with the character behind it, so a
- * state keeps the questions open, and the kind of the character before. */
+/* From the program of a regular expression to a table, whose states are sets of instructions (M. Rabin, D. Scott,
+ * Finite Automata and Their Decision Problems, 1959). Conditions on a position also depend on the next character, so a
+ * state keeps them pending, together with the kind of the previous character. */
 #include "ir/base/diag.h"
 #include "lower/ops/regex.h"
 #include <string.h>
@@ -25,7 +25,7 @@ static bool add_bit(word *s, int k) {
     s[k / 64] |= (word)1 << k % 64;
     return is_new;
 }
-/* Adds an instruction and what is reached from it without a character, where `holds` holds. */
+/* Adds an instruction and what can be reached from it without consuming a character, if the conditions `holds` hold. */
 static void reach(struct builder *b, word *set, int from, int holds) {
     int n = 0;
     if (add_bit(set, from)) b->stack[n++] = from;
@@ -46,7 +46,7 @@ static int next_in(const struct builder *b, const word *set, int k) {
     }
     return k < n ? k : n;
 }
-/* The state of a set and a kind; a new one where there is none. */
+/* The state for a set and a kind; made if there is none. */
 static int state_of(struct builder *b, word *set, int kind) {
     uint64_t hash = 0;
     for (int k = 0; k < b->words; k++) set[k] &= b->fixed[k];
@@ -60,7 +60,7 @@ static int state_of(struct builder *b, word *set, int kind) {
     PUSH(b->a, &b->states, copy);
     return (b->slot[at] = b->states.n) - 1;
 }
-/* All that state s is, before a character of this kind, in b->now. */
+/* The full set of state s before a character of this kind, in b->now. */
 static void settle(struct builder *b, int s, int kind) {
     const word *set = b->states.v[s];
     int holds = regex_holds[set[b->words]][kind];
@@ -103,8 +103,8 @@ static struct builder *begin(struct arena *a, const struct regex *r) {
         if ((b->start[kind] = state_of(b, b->then, kind)) == 0) BUG("a program that does not begin");
     return b;
 }
-/* One state for those that nothing tells apart (E. Moore, Gedanken-Experiments on Sequential Machines, 1956): blocks of
- * states are divided until all of each lead to the same blocks. Where that takes too long they stay as they are. */
+/* Merges equivalent states (E. Moore, Gedanken-Experiments on Sequential Machines, 1956): blocks of states are split
+ * until all states of a block lead to the same blocks. If that takes too long, states stay as they are. */
 struct blocks {
     int count, *of, *one; /* of each state; a state of each block */
 };

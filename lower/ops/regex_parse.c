@@ -1,5 +1,5 @@
-/* RE2's syntax (its wiki page Syntax): a pattern to a tree. What RE2 refuses is refused, and \C, a byte of a character.
- */
+/* RE2's syntax (its wiki page Syntax): from a pattern to a tree. Refuses what RE2 refuses, and also \C, a single
+ * byte. */
 #include "ir/base/text.h"
 #include "lower/ops/regex.h"
 #include "runtime_stub/nn_text.h"
@@ -12,10 +12,10 @@ struct parser {
     nn_str s;
     int64_t at;
     int flags, depth;
-    const char **why; /* *why: the first error, from which on nothing counts */
+    const char **why; /* *why: the first error, after which the rest is ignored */
     struct re_tree *t;
     VEC(nn_str) names;
-    const struct char_cases *cases; /* NULL as long as nothing asks */
+    const struct char_cases *cases; /* NULL until needed */
 };
 
 static void NN_PRINTF(2, 3) wrong(struct parser *p, const char *fmt, ...) {
@@ -77,7 +77,7 @@ static void append_set(struct parser *p, struct re *to, struct charset s) {
     else if (r->arg == p->t->sets.n) PUSH(p->a, &p->t->sets, s);
     append(to, r);
 }
-/* A tidy set, as the flags in force mean it. */
+/* Tidies a set, applying the current flags. */
 static void fold(struct parser *p, struct charset *s) {
     if (!(p->flags & ANY_CASE)) return;
     if (!p->cases) p->cases = char_cases(p->a);
@@ -257,7 +257,7 @@ static void take_group(struct parser *p, struct re *to) {
     int before = p->flags;
     if (take(p, "?P<") || (is_next(p, "?<") && byte_at(p, 2) != '=' && byte_at(p, 2) != '!' && take(p, "?<")))
         take_name(p);
-    else if (take(p, "?") && !take_flags(p)) return; /* they hold to the end of the group around */
+    else if (take(p, "?") && !take_flags(p)) return; /* they apply until the end of the surrounding group */
     if (++p->depth > NESTED_MAX) wrong(p, "groups are nested more than %d deep", NESTED_MAX);
     else append(to, parse_any(p));
     if (!take(p, ")")) wrong(p, ") is missing");
@@ -301,7 +301,7 @@ static bool take_repetition(struct parser *p, struct re *to, bool again) {
     else if ((max >= 0 && max < min) || most > COPIES_MAX || (most > 1 && most * of->copies > COPIES_MAX))
         wrong(p, "repetitions must not make more than %d copies, nor end before they begin", COPIES_MAX);
     else {
-        take(p, "?"); /* as few as possible: nobody can tell */
+        take(p, "?"); /* non-greedy: makes no difference here */
         r->min = min, r->max = max;
         to->last = of->before;
         of->before = NULL;

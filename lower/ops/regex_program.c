@@ -1,5 +1,5 @@
-/* The tree of a regular expression to a program over classes of characters. Characters that no set of the pattern tells
- * apart are one class, so that tables have few columns. */
+/* From the tree of a regular expression to a program over classes of characters. Characters that no set of the pattern
+ * distinguishes form one class, so that tables have few columns. */
 #include "ir/base/text.h"
 #include "lower/ops/regex.h"
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool make_ranges(struct arena *a, struct regex *r, const struct charset *
         if (!k || r->first[k] != r->first[r->nranges - 1]) r->first[r->nranges++] = r->first[k];
     return r->nranges <= RANGES_MAX;
 }
-/* Splits the classes of which the set has a part only. */
+/* Splits the classes that are only partly in the set. */
 static void refine(struct regex *r, const struct charset *s, int *size, int *inside, int *moved) {
     for (int k = 0; k < r->nclasses; k++) inside[k] = 0, moved[k] = -1;
     for (int j = 0; j < s->of.n; j++)
@@ -98,7 +98,7 @@ static int emit(struct maker *m, enum inst_op op, int a, int b) {
 static int make(struct maker *m, const struct re *e, int next);
 static int make_repeat(struct maker *m, const struct re *e, int next) {
     int to = next;
-    if (e->max < 0) { /* a loop, whose body stands for one of the copies that must be */
+    if (e->max < 0) { /* a loop, whose body serves as one of the required copies */
         int loop = emit(m, INST_EITHER, 0, next);
         to = make(m, e->last, loop);
         m->r->inst.v[loop].a = to;

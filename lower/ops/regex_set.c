@@ -38,8 +38,8 @@ void set_negate(struct arena *a, struct charset *s) {
 
 /* ---- case */
 enum { CASED = 0x20000 }; /* no character from here on has another case */
-/* One character for all that differ in case only. The Turkish I with a dot and i without stand alone: their partners
- * are i and I of other languages. */
+/* A representative of all characters that differ only in case. The Turkish dotted I and dotless i stand alone: their
+ * partners are the i and I of other languages. */
 static int32_t without_case(int32_t c) {
     return c == 0x130 || c == 0x131 ? c : nn_char_case(nn_char_case(c, NN_UPPER), NN_LOWER);
 }

@@ -1,7 +1,7 @@
-/* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime
- * computes it; which cells that makes, and their weights, is kept in tables for each resized axis; whole factors of
- * nearest mode need no float at all. Linear and cubic modes go axis by axis, so that the work is a sum over the axes.
- */
+/* Resize and its older form Upsample. The input coordinate of a result cell is a float computed as ONNX Runtime
+ * computes it. The cells to read for it, and their weights, are kept in tables for each resized axis; integer factors
+ * in nearest mode need no floats. Linear and cubic modes go axis by axis, so that the work is a sum over the axes, not
+ * a product. */
 #include "lower/ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -11,12 +11,12 @@ struct resized {
     int axis;
     E in, out;
     E scale;         /* F32 value; NULL: out / in */
-    int64_t factor;  /* out = factor * in for certain; 0: not known */
+    int64_t factor;  /* out = factor * in for certain; 0: unknown */
     int64_t divisor; /* the scale is 1 / divisor, a power of 2, for certain: all coordinates are exact; 0: not known */
     E roi_from, roi_to; /* F32 values, for tf_crop_and_resize */
     T where;            /* table: the input coordinate of each result index */
-    T cell, weight;     /* tables: the cells that are read for it, [tap, index], and what each is multiplied by */
-    E taps;             /* of antialias */
+    T cell, weight;     /* tables: the cells to read, [tap, index], and their weights */
+    E taps;             /* number of taps with antialias */
 };
 struct resize {
     T x;
@@ -44,7 +44,7 @@ static E floor_size(E v) {
     T n = stage("extent", I64, list0(), cast(I64, floor_(v)));
     return size_from(NULL, n, 0, idx(0), idx(DIM_MAX));
 }
-/* A scale that is a small fraction p/q keeps the result's dim an expression: in * p / q. */
+/* If the scale is a small fraction p/q, the result's dim remains an expression: in * p / q. */
 static bool fraction(double s, int64_t *p, int64_t *q) {
     for (*q = 1; *q <= 64; *q *= 2)
         if (s * (double)*q == floor(s * (double)*q) && s * (double)*q < 1 << 20)
@@ -70,7 +70,7 @@ static void by_scale(struct resized *a, T scales, int k) {
     if (s == floor(s)) a->factor = (int64_t)s;
     if (s < 1 && fraction(s, &p, &q) && p == 1) a->divisor = q;
 }
-/* Do the sizes make a whole factor? Also for symbolic dims: 2*H is twice H. */
+/* The integer factor between the sizes, if there is one; also for symbolic dims: 2*H is twice H. */
 static int64_t factor_of(E in, E out) {
     int64_t i, o;
     if (const_int(in, &i) && const_int(out, &o)) return i > 0 && o % i == 0 ? o / i : 0;
@@ -160,8 +160,8 @@ static E coordinate(const struct resize *z, const struct resized *a, E i) {
 static bool untouched(const struct resize *z, const struct resized *a) {
     return a->out == a->in && a->factor == 1 && !z->crop;
 }
-/* Of a table, or of what a table holds: clamped, though it is, as nobody else knows it. A number of cells that is known
- * is a number among values too, which vectors are clamped by. */
+/* A table's cell as an index: clamped, since nothing else knows its bounds. If the number of cells is constant, the
+ * clamp is done on the value, which vectorises. */
 static E looked_up(const struct resized *a, X at_table) {
     int64_t n;
     E v = at(a->cell, at_table);
@@ -172,7 +172,7 @@ static E cell_value(const struct resized *a, E v) { /* of a whole F32 value, for
     return max_(min_(cast(I32, v), cast(I32, val(sub(a->in, idx(1))))), num(0));
 }
 /* ---- nearest */
-/* The input index for factor f without floats; NULL: this combination has no such form. */
+/* The input index for an integer factor f, without floats; NULL: this combination has no such form. */
 static E whole_factor(const struct resize *z, const struct resized *a, E i) {
     int64_t f = a->factor, d = a->divisor;
     bool half = !strcmp(z->coord, "half_pixel"), corner = !strcmp(z->coord, "asymmetric");
@@ -191,8 +191,8 @@ static E whole_factor(const struct resize *z, const struct resized *a, E i) {
         return min_(div_(add(mul(i, idx(2)), idx(f - 1)), idx(2 * f)), sub(a->in, idx(1)));
     return NULL;
 }
-/* A scale that is no binary fraction makes coordinates that miss the half by its rounding (7 to 2 cells: 3.4999998 for
- * 3.5), so what is this near to it is a tie, as in ONNX Runtime. */
+/* If the scale is not a binary fraction, its rounding makes coordinates miss exact halves (7 to 2 cells: 3.4999998
+ * instead of 3.5), so values this close count as ties, as in ONNX Runtime. */
 #define TIE 1e-6
 static E rounded(const struct resize *z, const struct resized *a, E p) {
     E low = floor_(p), part = sub(p, low), up = add(low, num(1));
@@ -283,15 +283,15 @@ static E mixed(const struct resize *z, const struct resized *a, T x, X i, enum d
     }
     return v;
 }
-/* Antialias: where the axis gets shorter the filter gets wider by as much, and its weights are made to sum to 1. Cells
- * beyond the border repeat it. */
+/* Antialias: if the axis shrinks, the filter gets wider in proportion, and its weights are normalised to a sum of 1.
+ * Cells beyond the border repeat it. */
 struct filter {
     E narrow; /* F32: at most 1 */
-    E reach;  /* cells to each side from which on all weights are 0 */
+    E reach;  /* distance in cells beyond which all weights are 0 */
 };
 static struct filter filter_of(const struct resize *z, const struct resized *a) {
     struct filter f = {.narrow = min_(scale_of(a), num(1))};
-    /* one cell of result takes at most four times the axis; an empty result takes none */
+    /* at most four times the axis for one result cell; none for an empty result */
     E cells = ceil_(div_(typed(F32, z->mode == LINEAR ? 1 : 2), f.narrow));
     f.reach = floor_size(min_(cells, f32(mul(a->in, idx(4)))));
     return f;
@@ -324,8 +324,8 @@ static bool shrinks(const struct resized *a) {
     int64_t in, out;
     return const_int(a->in, &in) && const_int(a->out, &out) && out < in;
 }
-/* What gets fewer cells comes first, from the outside to the inside, then what gets more, from the inside: later passes
- * have less to do, and of those that look up each cell's neighbour there is least. */
+/* Axes that shrink come first, from the outside to the inside, then those that grow, from the inside: so later passes
+ * have less to do, and the passes that look up each cell's neighbour are the smallest. */
 static bool comes_first(const struct resized *a, const struct resized *b) {
     bool less = shrinks(a);
     if (less != shrinks(b)) return less;
@@ -389,7 +389,7 @@ static void up_resize(struct node *n) {
     node_set_attr(n, rounding);
 }
 static const struct op_upgrade u_resize[] = {{10, up_resize}, {0}};
-/* What "simple" rounds up is only what shrinks. */
+/* "simple" rounding differs only when shrinking. */
 static const char *std_resize(struct node *n) {
     const struct attr *round = node_attr(n, "nearest_mode"), *mode = node_attr(n, "mode");
     if (!round || round->u.s.n != 6 || memcmp(round->u.s.p, "simple", 6) != 0) return NULL;

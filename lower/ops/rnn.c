@@ -151,8 +151,8 @@ static E live(T step, T lens, const struct step *s) {
     require(eq(dim(lens, 0), dim(in(0), 0)), "sequence_lens is for another batch size");
     return lt(at(step, list0()), cast(I64, at(lens, list1(within(s->i.v[0], dim(lens, 0))))));
 }
-/* Past the end of a sequence (inputs step, step + 1: number of the step, lengths) the state stays and the output is 0.
- */
+/* After the end of a sequence (inputs step, step + 1: number of the step, lengths) the state does not change, and the
+ * output is 0. */
 static void out_state(int k, T old, E v, int step, int y, const struct step *s) {
     enum dtype t = dtype(old);
     if (!has(in(step))) {
@@ -210,12 +210,12 @@ struct rnn {
     enum kind kind;
     int64_t hidden;
     int ndirs;
-    bool linear_before_reset, single; /* single: one step, known */
+    bool linear_before_reset, single; /* single: there is exactly one step */
     bool quantised;                   /* weights of bytes with scales and zero points: DynamicQuantizeLSTM */
-    V x, lens, steps;                 /* x: [T,B,I]; lens NULL: all sequences are whole */
+    V x, lens, steps;                 /* x: [T,B,I]; lens NULL: all sequences have full length */
     V y, h, c;                        /* results of the directions so far */
 };
-/* What a step uses besides its slice of the input and the state; NULL where there is none. */
+/* What a step uses besides its slice of the input and the state; NULL if absent. */
 enum { U_R, U_R_SCALE, U_R_ZERO, U_EXTRA, U_PEEP, U_LENS, U_COUNT };
 struct step_out {
     V h, c, y;
@@ -238,8 +238,8 @@ static bool whole(V lens, int64_t steps) {
         if (tensor_i(lens->init, k) < steps) return false;
     return true;
 }
-/* Whether an activation takes beta: by its default, but for Affine, whose default is 0. All that take alpha have one.
- */
+/* Does an activation take beta? Those with a default for it do, and Affine, whose default is 0. All that take alpha
+ * have a default for it. */
 static bool has_beta(const char *name, double beta) {
     return beta != 0 || ((name[0] | 32) == 'a' && (name[1] | 32) == 'f');
 }
@@ -273,7 +273,7 @@ static bool set_activations(struct node *n, const struct rnn *r, int dir) {
     node_set_attr(n, attr_float("clip", float_attr("clip")));
     return true;
 }
-/* a times weights, which are of bytes where they have a scale: then a is quantised, too, anew each time. */
+/* a times the weights; if these are bytes, which have a scale, a is quantised as well, anew each time. */
 static V product_with(struct place p, V a, V w, V scale, V zero) {
     if (!scale) return VALUE(p, "", "MatMul", a, w);
     return VALUE(p, "com.microsoft", "DynamicQuantizeMatMul", a, w, scale, zero);
@@ -284,7 +284,7 @@ static V as_i64(struct place p, V v) {
     return n->outs.v[0];
 }
 static V zero_f32(void) { return graph_const(graph(), "", tensor_new(arena(), F32, NULL, 0)); }
-/* v where each sequence is at least so many steps long, else 0; v: [B,H]. */
+/* v where the sequence has at least `least` steps, otherwise 0; v: [B,H]. */
 static V of_length(struct place p, V v, V lens, V least) {
     V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), N_INTS(1));
     return VALUE(p, "", "Where", VALUE(p, "", "LessOrEqual", least, column), v, zero_f32());
@@ -292,8 +292,8 @@ static V of_length(struct place p, V v, V lens, V least) {
 static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
                                   V r2) {
     V extra = use[U_EXTRA], lens = use[U_LENS], state = h;
-    /* The state of all sequences is quantised by one scale: what it sees of those that have ended is ONNX Runtime's row
-     * of Y where there is one, 0, and otherwise of Y_h: the last state, or 0 behind the first step without one. */
+    /* The states of all sequences are quantised with one scale. For sequences that have ended, ONNX Runtime takes the
+     * row of Y, which is 0, or without Y that of Y_h: the last state, or 0 after the first step if there is none. */
     if (r->quantised && lens)
         state = of_length(p, h, lens, wants(0) ? at_step : VALUE(p, "", "Min", at_step, scalar_i64(1)));
     V hr = product_with(p, state, use[U_R], use[U_R_SCALE], use[U_R_ZERO]);
@@ -360,7 +360,7 @@ static struct step_out scan_steps(const struct rnn *r, int dir, bool reverse, V 
     }
     return (struct step_out){scan->outs.v[0], lstm ? scan->outs.v[1] : NULL, wants_y ? scan->outs.v[1 + lstm] : NULL};
 }
-/* Exporters write out the zeros that an absent state is. */
+/* Exporters may write out the zeros that an absent state stands for. */
 static bool is_absent(const struct rnn *r, V given, bool batch_first) {
     if (!given || !settled()) return !given;
     int batch = batch_first ? 0 : 1;
@@ -396,27 +396,27 @@ static V joined(V a, V b, int axis) { /* directions become an axis */
     node_set_attr(n, attr_int("axis", axis));
     return n->outs.v[0];
 }
-/* X times W, for all steps and batches as rows of one product: [T*B,gates*H]. However small the batch is, there are the
- * rows of all steps to share the weights. */
+/* X times W for all steps and batches, as rows of one product: [T*B,gates*H]. However small the batch is, the rows of
+ * all steps share the weights. */
 static V inputs_product(V x, V w, V scale, V zero) {
     struct node *rows = NODE(here(), "", "Flatten", x);
     node_set_attr(rows, attr_int("axis", 2));
     return product_with(here(), rows->outs.v[0], w, scale, zero);
 }
-/* x with 0 in the steps that no sequence has: one scale for all inputs must not depend on them. */
+/* x with 0 in padding steps: the common scale of all inputs must not depend on them. */
 static V without_padding(V x, V lens) {
     V steps = VALUE(here(), domain, "RecurrentSteps", x), longest = VALUE(here(), "", "ReduceMax", lens);
     V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, N_INTS(1, 2)), as_i64(here(), longest));
     return VALUE(here(), "", "Where", used, x, zero_f32());
 }
-/* [T,B,..]: each sequence turned round in its own length. */
+/* [T,B,..]: each sequence reversed within its own length. */
 static V turned_round(V v, V lens) {
     struct node *n = NODE(here(), "", "ReverseSequence", v, as_i64(here(), lens));
     node_set_attr(n, attr_int("time_axis", 0));
     node_set_attr(n, attr_int("batch_axis", 1));
     return n->outs.v[0];
 }
-/* Of a direction: quantised weights stand as the products take them. */
+/* The part of one direction: quantised weights have the layout that products take. */
 static V of_direction(V v, int dir) { return VALUE(here(), "", "Gather", v, scalar_i64(dir)); }
 static V by_steps(const struct rnn *r, V xw, int64_t columns) { /* [T,B,columns] */
     struct node *dims = NODE(here(), "", "Shape", r->x);
@@ -434,7 +434,8 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
     V w = r->quantised ? of_direction(gin(1), dir) : weights(gin(1), r->ndirs, all, dir, 0, all), scale[4] = {0};
     for (int k = 0; k < 4 && r->quantised; k++) scale[k] = of_direction(gin(8 + k), dir);
-    /* Which states share a scale matters: sequences read from their ends begin in the same step. */
+    /* States share a scale, so it matters which ones are quantised together: reversed sequences all begin in the same
+     * step. */
     bool turn = r->quantised && r->lens && reverse;
     V xw = inputs_product(turn ? turned_round(r->x, r->lens) : r->x, w, scale[0], scale[1]);
     if (b) xw = VALUE(here(), "", "Add", xw, vector(b, r->ndirs, 2 * all, dir, 0, all, all, lbr ? 2 * h : all));

@@ -50,12 +50,12 @@ static int by_number(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
-/* Element k of the places, counted from the front; -1: not known. */
+/* Element k of the indices, counted from the front; -1: unknown. */
 static int64_t place_at(const struct tensor *t, T x, int n, int64_t k) {
     int64_t v = tensor_i(t, k), size;
     return v >= 0 ? v : x_is_int(dim(x, (int)(k % n)), &size) ? v + size : -1;
 }
-/* The rows of ix, n elements each, are a constant in which none is there twice. */
+/* The rows of ix, n elements each, are constant, and all different. */
 static bool places_differ(T ix, T x, int n) {
     const struct tensor *t = const_of(ix);
     int64_t rows = t && n ? tensor_count(t) / n : 0;

@@ -1,5 +1,6 @@
 /* Ops that select by value: TopK, NonZero, NonMaxSuppression; Compress, Unique; and CumSum, CumProd, Det. Their
- * algorithms are kernels in templates/kernels; how many elements are found is a size that the kernel tells. */
+ * algorithms are kernels in templates/kernels; the kernel also returns the number of elements it finds, which is a
+ * size. */
 #include "lower/ops/ops.h"
 #include <math.h>
 
@@ -39,7 +40,7 @@ static void op_nonzero(void) {
     E n = numel(x);
     X i = axes(shape(x));
     E same = everywhere(x), set = same && v != BOOL ? ne(same, typed(v, 0)) : same;
-    bool all = set && x_is_true(set); /* how counting is written */
+    bool all = set && x_is_true(set); /* selects how elements are counted */
     T count, pos = NULL;
     E found = n;
     if (!all) {
@@ -58,7 +59,7 @@ static void op_nonzero(void) {
     out(0, I64, o, r);
 }
 
-/* An axis that only the run knows: the same kernel on a copy with three dims, whose sizes follow from it. */
+/* An axis known only at run time: the same kernel on a copy with three dims, whose sizes depend on it. */
 static void along_runtime_axis(const char *kernel, T x, T axis) {
     int r = rank(x);
     E a = value(axis, 0, -r, r - 1), before = idx(1), own = idx(1), after = idx(1);
@@ -70,7 +71,7 @@ static void along_runtime_axis(const char *kernel, T x, T axis) {
     }
     X sizes = list0();
     E dims[] = {before, own, after};
-    for (int k = 0; k < 3; k++) /* sizes of their own, for the kernel binds them */
+    for (int k = 0; k < 3; k++) /* separate symbols, because the kernel binds them */
         sizes = push(sizes, size_from(NULL, stage("size", I64, list0(), val(dims[k])), 0, idx(0), numel(x)));
     T flat = reshaped("rows", x, sizes), sums = scratch("sums", dtype(x), sizes);
     E args[] = {sizes.v[0], sizes.v[1], sizes.v[2], idx(int_attr("exclusive") != 0), idx(int_attr("reverse") != 0)};
@@ -113,7 +114,8 @@ static void op_compress(void) {
     } else out(0, dtype(x), o, at(x, put(o, a, from)));
 }
 
-/* Unique: of slices along an axis, or of elements. The kernel tells of each slice which of the distinct ones it is. */
+/* Unique: of slices along an axis, or of elements. The kernel gives for each slice the number of the distinct one that
+ * it equals. */
 static void op_unique(void) {
     T x = in(0);
     bool flat = !has_attr("axis");
@@ -142,7 +144,7 @@ static void op_unique(void) {
     }
 }
 
-/* The operand as matrices to be eliminated in place: a copy of it, their size and their number. */
+/* The operand as matrices to be eliminated in place: a copy, the size of the matrices, and their number. */
 static bool square_copy(const char *op, T *copy, E *n, E *batch) {
     T x = in(0);
     int r = rank(x);

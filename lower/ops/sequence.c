@@ -1,6 +1,6 @@
-/* Sequences and optionals. Nothing of them is left at run time. SequenceConstruct, SequenceEmpty and Optional stay as
- * nodes that say what they hold; the others look there during inference and are replaced by the elements, and the
- * holders die unused. A sequence whose length only the run knows is packed into two tensors (packed.c). */
+/* Sequences and optionals, of which nothing remains at run time. SequenceConstruct, SequenceEmpty and Optional remain
+ * as nodes that say what they hold; other operators look that up during inference and are replaced by the elements, and
+ * the holders become dead. A sequence whose length is only known at run time is packed into two tensors (packed.c). */
 #include "lower/ops/sequence.h"
 #include "lower/ops/control.h"
 #include "lower/ops/ops.h"
@@ -14,7 +14,7 @@ static const struct type *element_of(struct graph *g, const struct node *n) {
     if (n->ins.n && n->ins.v[0]) *t = n->ins.v[0]->type;
     else if (type && type->kind == AT_TYPE) *t = *type->u.type;
     else *t = (struct type){.kind = TY_TENSOR, .dtype = dtype ? dtype_by_onnx((int)dtype->u.i) : F32};
-    if (t->kind == TY_TENSOR) t->rank = -1, t->dims = NULL; /* elements differ in shape */
+    if (t->kind == TY_TENSOR) t->rank = -1, t->dims = NULL; /* elements have different shapes */
     return t;
 }
 static enum infer_status infer_holder(struct graph *g, struct node *n, bool (*infer_region)(struct region *r)) {
@@ -128,7 +128,7 @@ static void out_list(const struct list *l) {
         l->n ? n_node("SequenceConstruct", l->v, l->n, 1)->outs.v[0] : n_node("SequenceEmpty", NULL, 0, 1)->outs.v[0];
     gout(0, seq);
 }
-/* Input k as a place of 0..last; `absent` without one. -1: a diagnostic was given. */
+/* Input k as an index in 0..last; `absent` if it is missing. -1: a diagnostic was given. */
 static int place(int k, int last, int absent) {
     double p;
     if (!in(k)) return absent;
@@ -138,8 +138,8 @@ static int place(int k, int last, int absent) {
     if (p < 0 || p > last) return fail(E_SHAPE, "a place outside of the sequence"), -1;
     return (int)p;
 }
-/* gin(0) packed: because it is, or since input k is a place that only the run knows. rank: of the elements, if it has
- * none. */
+/* gin(0) in packed form: because it is packed, or since input k is an index that is only known at run time. rank: of
+ * the elements, if there are none. */
 static bool is_packed_here(int k, int rank, struct packed *x) {
     double p;
     if (packed_of(gin(0), x)) return true;
@@ -235,7 +235,7 @@ static void op_concat_from(void) {
 
 /* ---- SplitToSequence */
 enum { PARTS_MAX = 4096 };
-/* The sizes of the *n parts; NULL: not known when the model is compiled, or (*n < 0) after a diagnostic. */
+/* The sizes of the *n parts; NULL: unknown at compile time, or (*n < 0) after a diagnostic. */
 static V part_sizes(T split, E length, int *n) {
     int64_t total, chunk = 1, size[PARTS_MAX];
     double v;
@@ -277,7 +277,7 @@ static void op_split_to(void) {
     out_list(&l);
 }
 
-/* ---- operators on optionals: a tensor or sequence itself is one that is there */
+/* ---- operators on optionals: a tensor or sequence counts as one that is present */
 static bool held(V v, struct optional *o) {
     *o = (struct optional){.value = v};
     if (!v || v->type.kind != TY_OPTIONAL || optional_of(v, o)) return true;

@@ -12,14 +12,14 @@ struct contents {
 };
 extern const struct op_control map_holder;   /* of gcc2nn.Map: keys and values as a value */
 bool value_is_holder(const struct value *v); /* a sequence, optional or map */
-bool node_is_holder(const struct node *n);   /* one that says what such a value holds */
-bool node_is_packed(const struct node *n);   /* gcc2nn.Packed: a sequence of which only the run knows the length */
-/* gcc2nn.Maybe: an optional of which only the run knows whether it is there: a bool, and what it holds if it is. */
+bool node_is_holder(const struct node *n);   /* a node that says what such a value holds */
+bool node_is_packed(const struct node *n);   /* gcc2nn.Packed: a sequence whose length is only known at run time */
+/* gcc2nn.Maybe: an optional whose presence is only known at run time: a bool, and the contents if present. */
 struct optional {
-    struct value *there; /* NULL: the model says it, value is NULL where there is nothing */
+    struct value *there; /* NULL: known at compile time; then value is NULL if it is absent */
     struct value *value; /* a tensor or a sequence */
 };
 bool optional_of(const struct value *v, struct optional *o);
-/* false: not known. */
+/* false: unknown. */
 bool contents_of(const struct value *v, struct contents *x);
 #endif

@@ -3,8 +3,8 @@
 #include "lower/ops/ops.h"
 #include <math.h>
 
-/* ---- Reshape. Entries: 0 copies the input's dim (unless allowzero), -1 takes what is left. An entry that is an
- * expression over symbols is a size as it stands: it is neither 0-for-copy nor -1. */
+/* ---- Reshape. Entries: 0 copies the input's dim (unless allowzero), -1 is inferred. An entry that is an expression
+ * over symbols is a size: it means neither copy nor infer. */
 static X reshape_known(T x, T s, int n, bool allowzero) {
     X d = list0();
     int open = -1;
@@ -26,7 +26,7 @@ static X reshape_known(T x, T s, int n, bool allowzero) {
         require(eq(product(d), numel(x)), "the number of elements changes");
         return d;
     }
-    /* Dims that both have go first: products of sums are not seen to be multiples of a sum. */
+    /* Cancels dims that both have first: a product of sums would not be recognised as a multiple of a sum. */
     X own = shape(x), given = drop(d, open);
     for (int k = given.n - 1; k >= 0; k--)
         for (int j = 0; j < own.n; j++)
@@ -36,7 +36,7 @@ static X reshape_known(T x, T s, int n, bool allowzero) {
             }
     E total = product(own), others = product(given), q = x_is(others, 0) ? idx(0) : div_(total, others);
     require(eq(mul(q, others), total), "the number of elements is no multiple of the other dimensions");
-    if (!x_is_true(eq(mul(q, others), total))) /* of all elements, too: so the result is seen to be a view */
+    if (!x_is_true(eq(mul(q, others), total))) /* also check the total, so that the result is recognised as a view */
         require(eq(mul(q, product(drop(d, open))), numel(x)), "the number of elements changes");
     return put(d, open, q);
 }
@@ -102,7 +102,7 @@ static void op_unsqueeze(void) {
     if (fail_if(r > 32, E_LIMIT, "a tensor of more than 32 dimensions")) return;
     axes_mask(in(1), r, AXES_NONE, mask, &known);
     X d = list0();
-    for (int k = 0; k < r; k++) { /* 1, or the dim of x whose turn it is */
+    for (int k = 0; k < r; k++) { /* 1, or the next dim of x */
         E own = idx(1);
         for (int p = 0; p < rank(x); p++) own = sel(eq(before, idx(p)), dim(x, p), own);
         d = push(d, sel(mask[k], idx(1), own));

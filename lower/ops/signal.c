@@ -1,9 +1,9 @@
-/* Signals: DFT, STFT, windows, MelWeightMatrix. Transforms of known lengths are those of fourier.c; others are products
- * or sums against a table of one turn of cosine and sine, in f64, for their terms cancel. */
+/* Signals: DFT, STFT, windows, MelWeightMatrix. Transforms of known lengths use fourier.c; others are products with, or
+ * sums over, a table of one turn of cosine and sine, in f64, because their terms cancel. */
 #include "lower/ops/fourier.h"
 #include <math.h>
 
-/* cos and sin of k/n of a turn, for k < n. Angles are computed in f64, so that the table has no error of its own. */
+/* cos and sin of k/n of a turn, for k < n. Angles are computed in f64, so that they add no error. */
 struct turn {
     T cosine, sine;
     E n;
@@ -20,8 +20,8 @@ static E part(const struct turn *t, bool imaginary, E k, E i) {
     return at(imaginary ? t->sine : t->cosine, list1(wrap_index(mod_(mul(k, i), t->n), t->n)));
 }
 
-/* Is the last axis of x known to hold real numbers only? It holds 1 (real) or 2 (complex) of them. Where only the run
- * knows, imaginary parts are read that are 0 for real ones. */
+/* Is the last axis of x known to hold only real numbers? Its extent is 1 (real) or 2 (complex). If only the run knows,
+ * imaginary parts are read, as 0 for real ones. */
 static bool is_real(T x) {
     E n = dim(x, rank(x) - 1);
     require(and_(le(idx(1), n), le(n, idx(2))), "the last axis must have 1 or 2 elements");
@@ -36,15 +36,15 @@ static bool dft_axis(T x, E *mask) { /* mask[k]: axis k is it; a condition over 
     require(not_(mask[last]), "the axis of DFT is the last one, which holds real and imaginary parts");
     return true;
 }
-/* The real or imaginary part of cell j along the axis, others at b. halved: of the half that is not there, it is the
- * other one's mirror, and what is its own mirror is real. */
+/* The real or imaginary part of cell j along the axis, others at b. halved: cells of the missing half are the mirror of
+ * the other one, and those that are their own mirror are real. */
 static E frame_cell(T x, int axis, E length, X b, E j, E which, bool halved) {
     E at_j = halved ? min_(j, sub(length, j)) : j, twice = mul(j, idx(2));
     E v = at_or(x, push(splice(b, axis, 0, list1(at_j)), which), num(0));
     if (!halved || x_is(dim(x, rank(x) - 1), 1)) return v;
     return sel(and_(eq(which, idx(1)), ge(twice, length)), sel(eq(twice, length), num(0), neg(v)), v);
 }
-/* Along a known axis, by fourier.c; false: not by that. */
+/* Along a known axis, by fourier.c; false: not applicable. */
 static bool dft_fast(T x, const E *mask, E length, bool real_only) {
     int last = rank(x) - 1, axis = 0;
     bool inverse = int_attr("inverse") != 0, onesided = int_attr("onesided") != 0, halved = inverse && onesided;
@@ -64,8 +64,8 @@ static bool dft_fast(T x, const E *mask, E length, bool real_only) {
     out(0, dtype(x), o, fourier_at(&f, sums, b, o.v[axis], o.v[last]));
     return true;
 }
-/* A matrix of all roots has 4 n n numbers: few, if n is small; or as many as scores of attention, and enough signals
- * are transformed by it, which would take n n steps each. */
+/* A matrix of all roots has 4 n n numbers: acceptable if n is small; or if that is no more than attention scores take,
+ * and enough signals are transformed with it, which would otherwise take n n steps each. */
 static bool is_worth_a_table(X batch, E n) {
     enum { SHORT = 1024, SIGNALS = 16 };
     int64_t signals = 1, extent;
@@ -73,7 +73,7 @@ static bool is_worth_a_table(X batch, E n) {
         if (x_is_int(batch.v[k], &extent) && signals < SIGNALS) signals *= extent;
     return signals >= SIGNALS || x_proves_le(up_ctx(def_node()), n, idx(SHORT));
 }
-/* Along a known axis, of a length that only the run knows: one product; false: not by that. */
+/* Along a known axis whose length is only known at run time: one product; false: not applicable. */
 static bool dft_by_table(T x, const E *mask, E n, E bins, bool real_only) {
     int last = rank(x) - 1, axis = 0, complex = real_only ? 1 : 2;
     bool inverse = int_attr("inverse") != 0, halved = inverse && int_attr("onesided") != 0;
@@ -115,7 +115,7 @@ static void op_dft(void) {
     bool inverse = int_attr("inverse") != 0, onesided = int_attr("onesided") != 0;
     if (!dft_axis(x, mask)) return;
     bool real_only = is_real(x);
-    bool halved = inverse && onesided; /* one half of a symmetric spectrum to a real signal */
+    bool halved = inverse && onesided; /* from one half of a symmetric spectrum to a real signal */
     E have = idx(0);
     for (int a = 0; a < last; a++) have = add(have, sel(mask[a], dim(x, a), idx(0)));
     E n = has(in(1)) ? value(in(1), 0, 1, DIM_MAX) : halved ? mul(sub(have, idx(1)), idx(2)) : have;
@@ -148,7 +148,7 @@ static void op_dft(void) {
 }
 
 /* ---- STFT: frames of the signal, windowed and transformed */
-/* By fourier.c; false: not by that. */
+/* By fourier.c; false: not applicable. */
 static bool stft_fast(T x, T window, E step, E length, E frames, bool real_only) {
     struct fourier f = {.complex = real_only ? 1 : 2, .parts = 2, .type = acc(x)};
     if (!x_is_int(length, &f.n)) return false;

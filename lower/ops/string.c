@@ -1,6 +1,6 @@
-/* Operators on strings. What they compute of a string's bytes is said by kernels in templates/kernels and by the
- * functions of ir/expr/native.h; elements are moved like those of other types. New bytes are written in two steps: how
- * many there are, then where (kept_bytes); pieces of strings share theirs. */
+/* Operators on strings. What they compute from a string's bytes is in kernels in templates/kernels and in the functions
+ * of ir/expr/native.h; elements are moved like those of other types. New bytes are written in two steps: first their
+ * number, then their contents (kept_bytes); substrings share the bytes of the string. */
 #include "lower/ops/ops.h"
 #include "runtime_stub/nn_text.h"
 #include <stdlib.h>
@@ -61,7 +61,7 @@ T positions_of_strings(T x, const struct str_elem *words, int64_t count) {
     for (int64_t k = 0; k < count; k++) w[k] = (struct word){words[k], k};
     qsort(w, (size_t)count, sizeof *w, by_text);
     struct tensor *sorted = n_tensor(STR, &count, 1), *number = n_tensor(I64, (int64_t[]){count + 1}, 1);
-    tensor_set_i(number, count, -1); /* what none of them is */
+    tensor_set_i(number, count, -1); /* for elements that are none of them */
     for (int64_t k = 0; k < count; k++) {
         ((struct str_elem *)tensor_data(sorted))[k] = w[k].s;
         tensor_set_i(number, k, w[k].number);
@@ -75,7 +75,7 @@ T positions_of_strings(T x, const struct str_elem *words, int64_t count) {
 static const struct attr *given(const char *name) { return node_attr(def_node(), name); }
 
 /* ---- StringNormalizer */
-/* x in another case: its bytes may be more than before, but no more than twice as many (two become three). */
+/* x in another case: it may need more bytes than before, but at most twice as many (two become three). */
 static T in_case(T x, int to) {
     E n = numel(x);
     T first = scratch("first", I64, list1(n)), total = scratch("total", I64, list0()),
@@ -205,7 +205,7 @@ static bool ngram_tables(struct ngram_tables *t, struct gram *g, int64_t count, 
     }
     return true;
 }
-/* The pool's words as numbers, each the place where it stands first, and so the words of x. */
+/* The pool's words as numbers, the index of their first occurrence; and the words of x likewise. */
 static T numbered(T x, const struct attr *ints, const struct attr *strings, int64_t **pool, int64_t *size) {
     const struct attr *given_pool = strings ? strings : ints;
     int64_t n = *size = given_pool ? given_pool->n : 0;

@@ -80,7 +80,7 @@ E fixed_mul_by(E v, E multiplier, E shift) {
     E left = max_(shift, i32(0)), right = max_(neg(shift), i32(0));
     return rounding_shift(high_mul(shl_(v, left), multiplier), right);
 }
-/* Numbers of `bits` + 1 bits with a sign: products and shifts as they are, constants rounded to them. */
+/* Signed numbers of `bits` + 1 bits: products and shifts as they are, constants rounded to them. */
 static E rounded_product(E a, E b, int bits) {
     return bits == 31 ? high_mul(a, b) : shr_(add(mul(a, b), i32(INT64_C(1) << (bits - 1))), i32(bits));
 }

@@ -1,7 +1,7 @@
 /* What the families of the domain "tflite" share (lower/ops/tflite.c). A row in capitals is an operator of a TensorFlow
- * Lite file: an expansion, into nodes of ONNX where those say the same, else into rows of this domain with names like
- * Requantize, which no file holds. The latter say how LiteRT's reference kernels compute in integers, bit for bit.
- * Attributes: the fields of the operator's options, and what the import says of its tensors (docs/tflite.md). */
+ * Lite file: it expands to nodes of ONNX if those mean the same, otherwise to rows of this domain with names such as
+ * Requantize, which no file contains. These compute in integers exactly as LiteRT's reference kernels do. Attributes:
+ * the fields of the operator's options, and what the import knows of its tensors (docs/tflite.md). */
 #ifndef NN_LOWER_OPS_TFLITE_H
 #define NN_LOWER_OPS_TFLITE_H
 #include "lower/ops/ops.h"
@@ -17,7 +17,7 @@ struct quant quant_mid(int k);  /* of an intermediate result */
 bool is_quantized(int k);       /* input k holds integers that stand for reals */
 bool result_is_quantized(void); /* false: a diagnostic was recorded */
 enum dtype out_type(void);      /* of output 0, as the file says; NONE when it does not */
-/* Scale k of input `in`, of several or the one. How many it has is checked against the axis it stands for. */
+/* Scale k of input `in`, or its only one. Their number is checked against the axis that they belong to. */
 double channel_scale(int in, int k);
 int64_t channels_of(int in); /* how many scales: 1, or one for each channel */
 
@@ -58,12 +58,13 @@ V own(const char *op, const V *ins, int nins, const struct attr *attrs, int natt
 /* Sums of x (f32 rows) times w (codes, [K, N]) times scales (one, or one for each of N), as hybrid operators have it.
  */
 V hybrid_sums(V x, V w, V scales);
-/* The node itself under another name of the domain, with all its inputs and attributes. */
+/* Renames the node to another operator of the domain, with all inputs and attributes. */
 void become(const char *op);
-/* The same of other inputs, with more attributes; NULL after a diagnostic. */
+/* A node like it with other inputs and additional attributes; NULL after a diagnostic. */
 V own_alike(const char *op, const V *ins, int nins, const struct attr *more, int nmore);
 void expand_to(const char *op); /* one node of ONNX with the same inputs, and the fused activation */
-/* Expansions of BY_NAME rows: to the operator of ONNX, to the one of this domain, to this one where codes come in. */
+/* Expansions of BY_NAME rows: to the operator of ONNX; to the one of this domain; to the latter only for quantised
+ * inputs. */
 void exp_as_onnx(void), exp_as_own(void), exp_as_either(void);
 V activated(V v); /* by the attribute fused_activation_function */
 V transposed(V v, const int64_t *perm, int n);
@@ -72,7 +73,7 @@ V channels_last(V v);
 V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
 V scalar_of(V v);
-/* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */
+/* Elements of a constant integer input; -1 and a diagnostic if it is not constant or has more than max. */
 int const_ints(int k, int64_t *v, int max);
 int v_rank(V v);
 bool known_dim(V v, int axis, int64_t *n);

@@ -1,5 +1,5 @@
-/* TensorFlow Lite: detection. Boxes are selected by ONNX's NonMaxSuppression; what is here brings its result, whose
- * length only the run knows, into tensors of the fixed size that TFLite gives, with zeros behind. */
+/* TensorFlow Lite: detection. Boxes are selected by ONNX's NonMaxSuppression. The operators here bring its result,
+ * whose length is only known at run time, into tensors of the fixed sizes that TFLite gives, padded with zeros. */
 #include "lower/ops/tflite.h"
 #include <math.h>
 
@@ -9,8 +9,8 @@ static bool const_float(int k, float *v) {
     *v = (float)tensor_f(x->init, 0);
     return true;
 }
-/* Rows [K, 3] of boxes that are kept: of scores above the least one, those whose overlap with a better one is not above
- * the threshold. boxes [N, 4], scores [N]. */
+/* Rows [K, 3] of boxes to keep: those with scores above the least one whose overlap with a better box is not above the
+ * threshold. boxes [N, 4], scores [N]. */
 static V selected(V boxes, V scores, int64_t most, float overlap, float least) {
     V b = N_OP("Unsqueeze", boxes, N_INTS(0));
     V s = N_OP("Unsqueeze", scores, N_INTS(0, 1));
@@ -111,7 +111,7 @@ static void exp_detection(void) {
     V boxes = own("DecodeBoxes", (const V[]){encoded, gin(2)}, 2,
                   ATTRS(attr_float("y_scale", float_attr("y_scale")), attr_float("x_scale", float_attr("x_scale")),
                         attr_float("h_scale", float_attr("h_scale")), attr_float("w_scale", float_attr("w_scale"))));
-    V flat = N_OP("Squeeze", predicted, N_INTS(0)); /* a background class in front is left out */
+    V flat = N_OP("Squeeze", predicted, N_INTS(0)); /* a leading background class is left out */
     V scores = N_OP("Slice", flat, N_INTS(all - classes), N_INTS(all), N_INTS(1));
     struct node *top = n_node("TopK", (const V[]){scores, N_INTS(each)}, 2, 2);
     node_set_attr(top, attr_int("axis", -1));

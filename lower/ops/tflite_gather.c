@@ -70,7 +70,7 @@ static void exp_sparse_to_dense(void) { /* indices, shape, values, the value els
     if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), N_INTS(0), N_INTS(1)));
     gout(0, N_OP("ScatterND", dense, at_k, v));
 }
-/* x with `update` put where start says; start is moved so that it fits. */
+/* x with `update` written at start; start is moved so that it fits. */
 static void op_update_slice(void) {
     T x = in(0), u = in(1), s = in(2);
     X i = axes(shape(x)), from = list0();
@@ -160,7 +160,8 @@ static void exp_bucketize(void) {
     for (int k = 0; k < n; k++) tensor_set_f(t, k, (double)v[k]);
     gout(0, OWN("Bucketize", gin(0), n_const(t)));
 }
-/* Rows of x added by number: of segments 0, 1 ..., each at least the one before; or in any order, input 2 the count. */
+/* Sums of the rows of x that belong to the same segment: numbered 0, 1 ..., each at least the one before; or in any
+ * order, then input 2 is their number. */
 static void segments(const char *reduction, double start) {
     V x = gin(0), at_k = int_vector(gin(1)), n = gin(2), rows;
     enum dtype t = dtype(in(0));

@@ -1,5 +1,5 @@
-/* TensorFlow Lite: operators of single elements. Of floats, and of integers that are just integers, they are those of
- * ONNX; of quantised ones each is a formula in fixed point, or a table where LiteRT has one. */
+/* TensorFlow Lite: elementwise operators. Floats and plain integers use those of ONNX; quantised ones use formulas in
+ * fixed point, or tables where LiteRT does. */
 #include "lower/ops/tflite.h"
 #include <float.h>
 #include <math.h>
@@ -230,7 +230,7 @@ static void op_line16(void) {
 
 /* ---- tables */
 static float f_exp(float v) { return expf(v); }
-static float f_log(float v) { /* what no number stands for becomes the least code */
+static float f_log(float v) { /* undefined results become the least code */
     struct quant q = quant_out(0);
     return v <= 0 ? (float)(type_bounds(dtype(in(0))).lo - q.zero) * q.scale : logf(v);
 }
@@ -253,7 +253,7 @@ static int64_t at_end16(float v, float inverse, int64_t zero) {
     float r = roundf(v * inverse) + (float)zero;
     return r > 32767 ? 32767 : r >= -32768 ? (int64_t)r : -32768;
 }
-/* Entries are those of the ends of 512 pieces, moved by half of what the middle of the piece errs. */
+/* Entries are the values at the ends of 512 pieces, shifted by half of the error at the middle of the piece. */
 static V line_table(curve f) {
     struct quant q = quant_in(0), y = quant_out(0);
     struct tensor *t = n_tensor(I16, (int64_t[]){513}, 1);

@@ -78,7 +78,7 @@ static V product_with(V rows, int input, int64_t h, int64_t k) {
     if (!w) return NULL;
     return dtype_is_int(w->type.dtype) ? hybrid_sums(rows, w, each(1, h, F32, &scale)) : N_OP("MatMul", rows, w);
 }
-/* What is computed at each step: of the gates and the states, the next states; the first is the result. */
+/* What each step computes: from the gates and the states, the next states; the first is the result. */
 struct cell {
     bool (*step)(const void *of, V gates, const V *states, V *next);
     const void *of;
@@ -88,8 +88,9 @@ struct cell {
 
 /* ---- LSTM */
 struct lstm {
-    int base, at_h, at_c;     /* of the inputs: where its weights lie, as if from 0; its states */
-    int gates[GATES], ngates; /* those there are: without the input gate it is 1 - forget gate */
+    int base, at_h, at_c;     /* index of its weights among the inputs, relative to those of a single direction; its
+                               * states */
+    int gates[GATES], ngates; /* the existing gates: without an input gate, 1 - forget gate is used */
     int64_t cells, outputs, inputs;
     bool codes, hybrid;
     V x, h, c; /* [T, B, I], states */
@@ -158,7 +159,7 @@ static V of_steps(V rows, V x, int64_t columns) {
     V lead = N_OP("Slice", N_OP("Shape", x), N_INTS(0), N_INTS(2));
     return N_OP("Reshape", rows, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, N_INTS(columns)));
 }
-/* What the inputs give to the gates of all steps: [T, B, gates * H]. */
+/* The inputs' share of the gates of all steps: [T, B, gates * H]. */
 static V inputs_part(const struct lstm *l) {
     int which[GATES], bias[GATES];
     gate_inputs(l, AT_W, which), gate_inputs(l, AT_BIAS, bias);
@@ -255,7 +256,7 @@ static bool scan(const struct cell *cell, V gates, V *states, V *y) {
     *y = s->outs.v[n];
     return true;
 }
-/* One step after the other, or one alone when x is not a sequence. */
+/* Runs the steps, or a single one if x is not a sequence. */
 static bool run_cell(const struct cell *cell, V gates, V *states, bool sequence, V *y) {
     if (sequence) return scan(cell, gates, states, y);
     V now[] = {states[0], cell->nstates > 1 ? states[1] : NULL};
@@ -263,7 +264,7 @@ static bool run_cell(const struct cell *cell, V gates, V *states, bool sequence,
     *y = states[0];
     return true;
 }
-/* Types of what a Scan gives come with the next pass over the nodes: these are not inferred here. */
+/* The results of a Scan get types in the next pass over the nodes, so this node is not inferred here. */
 static V later(const char *op, const V *ins, int n, struct attr a) {
     struct node *s = n_node(op, ins, n, 1);
     node_set_attr(s, a);

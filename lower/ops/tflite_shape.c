@@ -40,7 +40,7 @@ static void exp_transpose(void) {
 }
 static void exp_broadcast_to(void) { gout(0, N_OP("Expand", gin(0), int_vector(gin(1)))); }
 static void exp_tile(void) { gout(0, N_OP("Tile", gin(0), int_vector(gin(1)))); }
-/* The shape that two shapes broadcast to: 1s give way, behind each other from the right. */
+/* The shape to which two shapes broadcast, aligned at the right. */
 static void exp_broadcast_args(void) {
     V s[2] = {int_vector(gin(0)), int_vector(gin(1))};
     int64_t n[2];
@@ -146,7 +146,8 @@ struct strided { /* for each sliced axis of the input: its place in begin, end, 
     int64_t spec[X_MAX_LIST], axis[X_MAX_LIST], stride[X_MAX_LIST], dropped[X_MAX_LIST], added[X_MAX_LIST];
 };
 static bool bit(const char *mask, int64_t k) { return int_attr(mask) >> k & 1; }
-/* An ellipsis stands for the axes that nothing else speaks of; a new axis takes none; one that shrinks leaves none. */
+/* An ellipsis stands for the axes that nothing else mentions; a new axis consumes none; one that shrinks leaves
+ * none. */
 static bool read_masks(struct strided *s, int rank, int nspec, const int64_t *stride) {
     int spoken = 0, ellipsis = nspec, in_axis = 0, out_axis = 0;
     for (int k = 0; k < nspec; k++) {
@@ -192,7 +193,8 @@ static void exp_strided_slice(void) {
         }
         from = N_OP("Gather", from, which), to = N_OP("Gather", to, which);
         if (int_attr("offset")) to = N_OP("Add", from, to);
-        V next = N_OP("Add", from, N_INTS(1)); /* of the one element that shrinking leaves; behind -1 is the end */
+        V next = N_OP("Add", from, N_INTS(1)); /* the end of the single element that shrinking leaves; after -1 that is
+                                                * the axis' end */
         next = N_OP("Where", N_OP("Equal", from, N_INTS(-1)), N_INTS(far), next);
         to = N_OP("Where", bools(shrinks, s.n), next, N_OP("Where", bools(ends, s.n), n_const_i64(high, s.n), to));
         from = N_OP("Where", bools(begins, s.n), n_const_i64(low, s.n), from);

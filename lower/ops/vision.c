@@ -68,7 +68,7 @@ void tap_tables(struct grid *g, int k, X i, E place, E inside) {
     g->cell[k] = stage("cell", I32, i, inside ? sel(inside, cell, num(-1)) : cell);
     g->weight[k] = stage("weight", g->t, i, w);
 }
-/* Where the image has a known size, its cells have numbers: what they are is plain without a test for each axis. */
+/* If the image's size is known, a cell has one number, so testing that needs no test per axis. */
 X grid_index(const struct grid *g, const E *cell) {
     int64_t cells = 1, length;
     X size = list0(), index = list0();
@@ -142,7 +142,7 @@ static void op_gridsample(void) {
         p = g.align ? mul(div_(add(p, num(1)), num(2)), sub(g.length[k], num(1)))
                     : div_(sub(mul(add(p, num(1)), g.length[k]), num(1)), num(2));
         if (nearest) p = rint_(p);
-        /* each tap of a cubic is clamped by itself, as in ONNX Runtime and PyTorch; the suite has no such case */
+        /* each tap of a cubic is clamped separately, as in ONNX Runtime and PyTorch; ONNX's tests have no such case */
         if (g.border && !g.cubic) p = max_(num(0), min_(sub(g.length[k], num(1)), p));
         if (g.reflect) p = reflected(&g, k, p);
         if (nearest) g.cell[k] = stage("cell", I32, i, grid_cell(&g, k, rint_(p)));
@@ -184,9 +184,9 @@ static void exp_gridsample(void) {
     expand_layouts("GridSample", r > 2 && channels_last_pay(gin(0), dims + 1, r - 1));
 }
 
-/* ---- DeformConv, over two axes: each kernel element reads at its place plus an offset, bilinearly */
-/* Of the samples, image n, channel, cell of the kernel and of the result: with channels last all that one result sums
- * lies together. */
+/* ---- DeformConv, over two axes: each kernel element reads at its position plus an offset, bilinearly */
+/* The index of a sample by image n, channel, cell of the kernel and of the result. With channels last, everything that
+ * one result sums is contiguous. */
 static X sample_list(const struct grid *q, E n, E c, X kernel, X out) {
     return q->last ? push(cat(cat(list1(n), out), kernel), c) : cat(cat(list2(n, c), kernel), out);
 }
@@ -207,7 +207,7 @@ static void op_deformconv(void) {
     require(and_(multiple_of(oc, idx(group)), multiple_of(ics, idx(og))), "channels are no multiple of groups");
     require(eq(dim(offset, 1), mul(idx(og * 2), cells)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
-    /* what is read depends on no output channel: once for all of them */
+    /* positions do not depend on the output channel, so samples are read once for all of them */
     X s =
         axes_named(sample_list(&q, dim(x, 0), ics, g.kernel, g.out), q.last ? "n oh ow kh kw ic" : "n ic kh kw oh ow");
     X tap = sub_list(s, q.last ? 3 : 2, 2), place = sub_list(s, q.last ? 1 : 4, 2);
@@ -274,8 +274,9 @@ static void op_centercroppad(void) {
 }
 
 /* ---- Col2Im: each cell of the image sums what the blocks put there */
-/* Where place p of the image (pads counted) is in turn r of an axis: which cell of a block, and of which block. Without
- * strides or dilations each turn has a cell there: of blocks that are s apart, those of one of s phases. */
+/* For position p of the image (including pads) and turn r of an axis: which cell of a block, and of which block, is
+ * added there. Without strides or dilations each turn has a cell; if blocks are s apart, only the cells of one of s
+ * phases. */
 static bool in_phases(int64_t dilation, int64_t stride) { return dilation == 1 || stride == 1; }
 static void find_cell(E p, E r, int64_t dilation, int64_t stride, E *cell, E *block) {
     E d = idx(dilation), s = idx(stride), from = sub(p, mul(r, d));
@@ -299,7 +300,7 @@ static void op_columns(void) {
         turns = push(turns, in_phases(d, s) ? ceil_div(dim(x, k + 2), idx(s)) : dim(x, k + 2));
         o = push(o, max_(value(in(1), k, 1, DIM_MAX), idx(1)));
     }
-    bool alone = true; /* no two blocks meet in a cell */
+    bool alone = true; /* no two blocks overlap */
     for (int k = 0; k < r; k++) alone &= x_is(turns.v[k], 1);
     o = axes(o), turns = alone ? zeros(r) : raxes(turns, NULL);
     for (int k = 0; k < r; k++) {

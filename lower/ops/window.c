@@ -2,7 +2,7 @@
 #include "lower/ops/window.h"
 #include <string.h>
 
-/* Element k of an attribute: sizes are sums and products of these, which must not overflow. */
+/* Checks element k of an attribute: sizes are sums and products of these, which must not overflow. */
 static bool in_range(const char *name, int k, int64_t v, int64_t least) {
     if (least <= v && v <= INT32_MAX) return true;
     fail(E_ATTR, "attribute \"%s\": element %d is %lld, not from %d to %d", name, k, (long long)v, (int)least,
