@@ -1,6 +1,6 @@
-/* Pass `barriers`: a thread loop is a parallel loop with a join at its end, so where threads wait for each other
- * follows from the memory that sibling thread loops share. No schedule writes barriers, except inside of loops that
- * `pipeline` made. See passes.h. */
+/* Pass `barriers`: a thread loop is a parallel loop with a join at its end, so the memory that sibling thread loops
+ * share determines where threads must wait for each other. Schedules write no barriers, except in loops made by
+ * `pipeline`. See passes.h. */
 #include "lower/passes/grid.h"
 #include "lower/passes/passes.h"
 
@@ -54,7 +54,7 @@ static bool add_decision(void *env, expr e) {
     if (e->op == X_LOAD) add_load(env, NULL, e);
     return true;
 }
-/* What all threads read to decide whether, or how often, they do what is in s. */
+/* What all threads read to decide whether, or how often, they run the blocks in s. */
 static struct touched decided_by(struct ctx *c, const struct stmt *s) {
     struct touched t = {.c = c};
     if (s->kind == S_IF) x_visit(s->u.cond.cond, add_decision, &t);
@@ -63,7 +63,7 @@ static struct touched decided_by(struct ctx *c, const struct stmt *s) {
     return t;
 }
 static struct touched put_barriers(struct ctx *c, struct block *b, struct touched *since);
-/* In the blocks of a statement. *head: what happens before the first barrier; *tail: after the last. */
+/* Puts barriers into the blocks of a statement. *head: accesses before the first barrier; *tail: after the last. */
 static void put_inside(struct ctx *c, struct stmt *s, struct touched *head, struct touched *tail) {
     const struct touched d = decided_by(c, s);
     struct block *in[2];
@@ -73,7 +73,7 @@ static void put_inside(struct ctx *c, struct stmt *s, struct touched *head, stru
         struct touched e = {.c = c};
         join(&e, &d);
         const struct touched h = put_barriers(c, in[k], &e);
-        /* from one turn to the next, and to what decides whether there is one */
+        /* between iterations, and before the decision whether there is another one */
         if (s->kind != S_IF && (conflict(&e, &h) || conflict(&e, &d))) {
             block_append(in[k], s_new(c, S_BARRIER));
             e = (struct touched){.c = c};
@@ -81,8 +81,8 @@ static void put_inside(struct ctx *c, struct stmt *s, struct touched *head, stru
         join(head, &h), join(tail, &e);
     }
 }
-/* Barriers between the statements of a block, none inside of thread loops. since: what happened since the last one; it
- * gets what happened since then in the end. Returns what happens before the first one. */
+/* Puts barriers between the statements of a block, none inside of thread loops. since: in: accesses since the last
+ * barrier; out: those since the last barrier in the block. Returns the accesses before the first one. */
 static struct touched put_barriers(struct ctx *c, struct block *b, struct touched *since) {
     struct touched first = {.c = c};
     bool any = false;
@@ -101,7 +101,7 @@ static struct touched put_barriers(struct ctx *c, struct block *b, struct touche
             *since = (struct touched){.c = c};
             any = true;
         }
-        /* a loop may make no turn, a branch may not be taken: what was before it still counts */
+        /* a loop may run no iteration, a branch may not be taken, so earlier accesses still count */
         if (inside) put_inside(c, s, &head, &tail);
         if (!any) join(&first, &head);
         join(since, &tail);

@@ -1,9 +1,9 @@
-/* Pass `entry-values`: conditions, sizes and stores of the entry that need real arithmetic move into procedures of
- * their own, which are printed with the meaning that the interpreter gives them. What stays is index arithmetic,
- * integer comparisons and loads. See passes.h. */
+/* Pass `entry-values`: conditions, sizes and stores of the entry that need real arithmetic are moved into procedures,
+ * which are printed with exactly the interpreter's meaning. What remains is index arithmetic, integer comparisons and
+ * loads. See passes.h. */
 #include "lower/passes/passes.h"
 
-/* ---- what the entry's C says itself: index arithmetic, integer comparisons, loads */
+/* ---- what the entry's C can express: index arithmetic, integer comparisons, loads */
 struct simple {
     struct ctx *c;
     int nodes;
@@ -14,7 +14,7 @@ static bool simple_storage(enum dtype t) {
     return t == BOOL || t == I8 || t == U8 || t == I16 || t == U16 || t == I32 || t == I64;
 }
 static void check_simple(struct simple *q, expr e) {
-    if (++q->nodes > 200) q->ok = false; /* as a tree: sharing would print twice */
+    if (++q->nodes > 200) q->ok = false; /* counted as a tree, since shared parts would be printed twice */
     if (!q->ok) return;
     switch ((enum xop)e->op) {
     case X_CONST:
@@ -59,7 +59,7 @@ static bool entry_simple(struct ctx *c, expr e) {
     return q.ok;
 }
 
-/* ---- procedures for the rest */
+/* ---- procedures for everything else */
 struct prepare {
     struct module *m;
     struct ctx *c;
@@ -141,7 +141,7 @@ static struct stmt *lifted_call(struct lifted *l) {
     s->u.call.nbufs = l->bufs.n, s->u.call.bufs = l->bufs.v;
     s->u.call.nargs = l->args.n, s->u.call.args = l->args.v;
     PUSH(&c->arena, &l->p->m->procs, l->proc);
-    /* What the entry's loops and checks say of sizes is not known there; a refusal comes with the next verification. */
+    /* facts from the entry's loops and checks are unknown in the procedure; the next verification would refuse it */
     proc_guard(l->p->m, l->proc, "entry-values", NULL, NULL);
     return s;
 }

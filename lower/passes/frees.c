@@ -1,5 +1,5 @@
-/* Pass `frees`: what a block of the entry allocates in the region is freed after the last of its statements that uses
- * it, or a view of it. See passes.h. */
+/* Pass `frees`: what a block of the entry allocates in the region is freed after the block's last statement that uses
+ * it or a view of it. See passes.h. */
 #include "lower/passes/passes.h"
 
 struct frees {
@@ -13,7 +13,7 @@ static bool is_freed(const struct stmt *alloc) {
         if (s->kind == S_FREE && s->u.alloc.buf == alloc->u.alloc.buf) return true;
     return false;
 }
-/* Frees go behind the statement in the order of the allocations: `next` is the statement after it, NULL at the end. */
+/* Frees go after the statement in the order of the allocations; `next`: the statement after it, NULL at the end. */
 static void free_before(struct frees *f, struct block *b, struct stmt *next, struct buf *buf) {
     struct stmt *s = s_new(f->c, S_FREE);
     s->u.alloc.buf = buf;
@@ -31,7 +31,7 @@ static void in_block(struct frees *f, struct block *b) {
         struct stmt *last = NULL;
         for (struct stmt *s = a->next; s; s = s->next)
             if (uses(f, s, a->u.alloc.buf)) last = s;
-        if (!last) continue; /* nothing uses it: it gets no memory */
+        if (!last) continue; /* unused: it gets no memory */
         struct stmt *next = last->next;
         while (next && next->kind == S_FREE) next = next->next;
         free_before(f, b, next, a->u.alloc.buf);

@@ -1,4 +1,4 @@
-/* May a nest of block and thread loops be a grid? See grid.h. */
+/* Can a nest of block and thread loops be a grid? See grid.h. */
 #include "lower/passes/grid.h"
 #include "ir/base/checked.h"
 #include "ir/loop/target.h"
@@ -53,7 +53,7 @@ static void look_block(struct grid *g, struct block *b, struct thread_vars *t);
 static void look_loop(struct grid *g, struct stmt *s, struct thread_vars *t) {
     int64_t n;
     if (is_block_loop(s)) {
-        g->ok = false; /* those of the grid were taken off before */
+        g->ok = false; /* those of the grid have been removed before */
     } else if (is_thread_loop(s)) {
         int axis = (int)s->u.loop.kind - LK_THREAD_X;
         g->ok &= !g->open[axis] && x_is_int(s->u.loop.var->extent, &n) && n <= g->limits->max_threads && t->n < 64;
@@ -68,7 +68,8 @@ static void look_loop(struct grid *g, struct stmt *s, struct thread_vars *t) {
         look_block(g, &s->u.loop.body, t);
     }
 }
-/* Those of a warp are for all threads along x, which the loop of its body says; others are none of a GPU. */
+/* Warp instructions involve all threads along x, whose number is the extent of the loop in their body; other
+ * instructions do not exist on GPUs. */
 static void look_instr(struct grid *g, const struct stmt *s) {
     const struct stmt *lanes = s->u.instr.body.first;
     g->ok &= s->u.instr.row->scope == SCOPE_WARP && !g->open[0] && is_thread_loop(lanes) &&
@@ -90,11 +91,11 @@ static void look_block(struct grid *g, struct block *b, struct thread_vars *t) {
         case S_INSTR: look_instr(g, s); break;
         case S_BARRIER: g->ok &= !inside; break;
         case S_COMMENT: break;
-        default: g->ok = false; /* checks and sizes end the procedure, which a thread of many cannot */
+        default: g->ok = false; /* checks and sizes end the procedure, which one thread of many cannot do */
         }
     }
 }
-/* Every index of b along dim d is a thread loop's variable, of one axis; or none has one. axis: of the former. */
+/* Either every access indexes dim d of b with the variable of a thread loop, always of the same axis, or none does. */
 struct along {
     const struct buf *b;
     struct thread_vars *all; /* thread loops of the nest, by axis */
@@ -157,7 +158,7 @@ bool grid_of(struct ctx *c, const struct gpu *limits, struct stmt *s, struct gri
         g->ok &= !g->blocks[axis] && !x_has(s->u.loop.var->extent, XF_VAR | XF_TOIDX | XF_GUARD);
         g->blocks[axis] = s->u.loop.var->extent;
         x_bounds(c, s->u.loop.var->extent, &lo, &hi);
-        g->ok &= axis == 0 || lo <= g->limits->max_grid_yz; /* more, found in the run, is refused by the launch */
+        g->ok &= axis == 0 || lo <= g->limits->max_grid_yz; /* if the run finds more, the launch is refused */
         if (!(*body)->first || !is_block_loop((*body)->first)) break;
         g->ok &= (*body)->first == (*body)->last;
     }

@@ -1,6 +1,6 @@
-/* Pass `grids`: for a GPU, each procedure is cut into parts that are launched one after another: a nest of block and
- * thread loops becomes a grid, what lies between such nests runs in one thread. The procedure itself then calls them.
- * See passes.h. */
+/* Pass `grids`: for a GPU, cuts each procedure into parts that are launched one after another: a nest of block and
+ * thread loops becomes a grid; statements between such nests run in one thread. The procedure then calls the parts. See
+ * passes.h. */
 #include "lower/memory/local_memory.h"
 #include "lower/passes/grid.h"
 #include "lower/passes/passes.h"
@@ -40,13 +40,13 @@ static struct parts parts_of(struct ctx *c, const struct gpu *limits, const stru
     serial_part(c, &r, from, n);
     return r;
 }
-/* A function that is not ours is launched by itself: the host calls it. */
+/* A foreign function is launched separately: the host calls it. */
 static struct stmt *launched_foreign(const struct proc *p, const struct part *part) {
     struct stmt *s = p->body.first;
     for (int k = 0; k < part->from; k++) s = s->next;
     return part->to == part->from + 1 && s->kind == S_FOREIGN && s->u.foreign.ngrid ? s : NULL;
 }
-/* What a warp does together, one thread does by loops. */
+/* Within a single thread, loops do what a warp does together. */
 static bool one_thread(void *env, struct stmt *s) {
     if (s->kind == S_FOR && s->u.loop.kind >= LK_BLOCK_X) s->u.loop.kind = LK_SERIAL;
     if (s->kind == S_BARRIER) stmt_remove(s);
@@ -57,7 +57,7 @@ static bool one_thread(void *env, struct stmt *s) {
     stmt_replace(s, &body);
     return false;
 }
-/* What a block has on the stack outside of its thread loops is for all threads. */
+/* Stack buffers of a block outside of its thread loops are shared by all threads. */
 static bool share_stack(void *env, struct stmt *s) {
     (void)env;
     if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_STACK) s->u.alloc.buf->scope = SC_SHARED;
@@ -120,7 +120,7 @@ static void cut(struct module *m, const struct gpu *limits, struct proc *p) {
     block_move(&p->body, &calls);
     PUSH(&c->arena, &m->procs, p);
 }
-/* Cut already, in a module that was read back from text. */
+/* Cut already: the module was read from text. */
 static bool is_cut(const struct proc *p) {
     const struct stmt *s = p->body.first;
     return p->launch || (s && s->kind == S_FOREIGN) || (s && s->kind == S_CALL && s->u.call.callee->launch);

@@ -1,8 +1,8 @@
-/* Pass `instructions`: an instruction that the target does not have becomes its reference body, which is loop IR. What
- * is left is printed as its row says. See passes.h. */
+/* Pass `instructions`: replaces an instruction that the target does not have by its reference body, which is loop IR.
+ * The others are printed as their rows say. See passes.h. */
 #include "lower/passes/passes.h"
 
-/* In a reference body lanes may hold loops, which vector loops elsewhere may not. */
+/* Reference bodies may have loops inside of lanes, which vector loops elsewhere may not. */
 static bool serial_lanes(void *env, struct stmt *s) {
     (void)env;
     if (s->kind != S_FOR || s->u.loop.kind != LK_VECTOR) return true;

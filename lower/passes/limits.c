@@ -1,5 +1,5 @@
-/* Numbers that C compilers do not know where they are used: a procedure has them as a parameter, which its callers bind
- * to a constant. See limits.h. */
+/* Numbers hidden from C compilers: a procedure gets them through a parameter, which its callers bind to a constant. See
+ * limits.h. */
 #include "lower/passes/limits.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Pass `literals`: loads of constants with data, at places that are known, become their values. See passes.h. */
+/* Pass `literals`: loads of constants with data, at known indices, become their values. See passes.h. */
 #include "lower/passes/literals.h"
 #include "lower/passes/passes.h"
 

@@ -3,7 +3,7 @@
 #include "lower/passes/passes.h"
 
 /* ---- `r = a; r += b` on registers */
-/* Two vector statements of one width run over the same lanes: of the second one, e in the variable of the first. */
+/* For two vector statements of equal width, e of the second one in terms of the first one's variable. */
 static expr in_lanes_of(struct ctx *c, const struct stmt *first, const struct stmt *second, expr e) {
     if (first->kind != S_FOR) return e;
     return x_subst1(c, e, second->u.loop.var, x_var(c, first->u.loop.var));
@@ -24,8 +24,9 @@ static struct stmt *store_in(struct stmt *s) {
     struct stmt *one = s->kind == S_FOR && s->u.loop.kind == LK_VECTOR ? block_only(&s->u.loop.body) : NULL;
     return one && one->kind == S_STORE ? one : NULL;
 }
-/* Merges the update t into the plain store of the same register cell just before it, when nothing lies between but
- * stores to other cells that neither reads what the other writes. Same operations in the same order: exact. */
+/* Merges the update t into the preceding plain store of the same register cell, if only stores to other cells lie
+ * between them, and neither reads what the other writes. The operations and their order stay the same, so it is
+ * exact. */
 static void merge_updates(struct ctx *c, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
@@ -47,7 +48,7 @@ static void merge_updates(struct ctx *c, struct block *b) {
                 continue;
             }
             if (u->u.store.op == RED_NONE || x_loads_from(u->u.store.value, buf)) break;
-            if (t->kind == S_FOR) { /* a cell that all lanes share is not one register lane */
+            if (t->kind == S_FOR) { /* a cell shared by all lanes is not one lane of a register */
                 bool lane = false;
                 for (int k = 0; k < u->u.store.n; k++) lane = lane || x_uses_var(c, u->u.store.idx[k], t->u.loop.var);
                 if (!lane) break;
@@ -63,7 +64,7 @@ static void merge_updates(struct ctx *c, struct block *b) {
     }
 }
 
-/* ---- `if c: a` and `if c: b` side by side become one, when nothing stored there can change c */
+/* ---- adjacent `if c: a` and `if c: b` become one, if nothing stored there can change c */
 static void merge_ifs(struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];

@@ -1,19 +1,19 @@
-/* Between which numbers the floats of buffers lie. See numbers.h. A buffer holds what is stored to it, in its procedure
- * or by those that are called with it; a parameter what is bound to it; a constant is known. What kernels leave in
- * memory is taken by its expressions alone, which for clamped values is enough.
+/* Ranges of the floats in buffers. See numbers.h. A buffer holds what is stored to it, in its procedure or by
+ * procedures called with it; a parameter holds what is bound to it; constants are known. What kernels leave in memory
+ * is only judged by its expressions, which is enough for clamped values.
  *
- * A sum in f32 of terms that are at most T in size, however many, stays below 2^26 T, or where it began: above 2^25 T
- * half of what neighbouring floats differ by is more than T, and what is added away from zero is lost. So it is
- * a number. */
+ * A sum in f32 of terms of magnitude at most T, however many, stays below 2^26 T, or its initial value: above 2^25 T,
+ * half of the distance between neighbouring floats exceeds T, so that adding a term away from zero changes nothing.
+ * Hence the sum is finite. */
 #include "lower/passes/numbers.h"
 #include <float.h>
 #include <math.h>
 
 #define MOST_OF_TERMS 67108864.0 /* 2^26 */
 
-struct use { /* a statement that may change the buffer */
+struct use { /* a statement that may change a buffer */
     const struct stmt *s;
-    int k; /* of its buffers */
+    int k; /* its index among the statement's buffers */
     struct use *next;
 };
 struct bound { /* to a parameter by a call */
@@ -62,7 +62,7 @@ struct numbers *numbers_new(struct module *m) {
 /* ---- ranges */
 static bool range_of_cells(void *env, const struct buf *b, struct x_range *r);
 static bool is_cell_of(expr e, const struct buf *b) { return e->op == X_LOAD && e->u.buf == b && !e->has_fill; }
-/* What a store adds to a cell of its own buffer; false: it does something else. */
+/* What a store adds to a cell of its own buffer; false: it does not add. */
 static bool range_of_term(struct numbers *q, const struct stmt *s, struct x_range *r) {
     const struct buf *b = s->u.store.buf;
     expr v = s->u.store.value;
@@ -84,7 +84,7 @@ static bool range_of_term(struct numbers *q, const struct stmt *s, struct x_rang
         }
     return false;
 }
-/* What is written to b; `here`: by what its own procedure holds, for which other buffers are looked at. */
+/* The range of what is written to b. here: within b's own procedure, for which other buffers are examined, too. */
 static struct x_range range_of_writes(struct numbers *q, const struct buf *b, bool here) {
     struct x_range r = nothing, term;
     double most = 0;
@@ -103,7 +103,7 @@ static struct x_range range_of_writes(struct numbers *q, const struct buf *b, bo
     most = fmax(size_of(r), most * MOST_OF_TERMS);
     return most < FLT_MAX ? (struct x_range){-most, most, false} : unknown;
 }
-/* What lies between cells that hold data is zero, or the fill. */
+/* Cells between those that hold data are zero, or the fill. */
 static struct x_range range_of_data(const struct buf *b) {
     if (!b->data) return unknown;
     struct x_range r = x_range_of_both(x_range_of_data(b->data), (struct x_range){0, 0, false});
@@ -122,7 +122,7 @@ static bool range_of_cells(void *env, const struct buf *b, struct x_range *r) {
     struct x_range *known = map_get(&q->known, PKEY(of));
     if (!known) {
         known = NEW(&q->c->arena, struct x_range);
-        *known = unknown; /* for what is read while it is looked for */
+        *known = unknown; /* what recursive reads see meanwhile */
         map_put(&q->known, PKEY(of), known);
         *known = of->scope == SC_CONST   ? range_of_data(of)
                  : of->scope == SC_PARAM ? range_of_param(q, of)

@@ -1,7 +1,7 @@
-/* Pass `parallel`: a loop stays parallel if threads can run its iterations in C, too (lower/memory/sharing.h), and no
- * loop around it is parallel: a thread does not share out its part again. Others become serial. Where
- * iterations need scratch memory, the loop is cut into slices with their own, one for each thread that the program is
- * made for. See passes.h. */
+/* Pass `parallel`: a loop stays parallel if threads can run its iterations in C as well (lower/memory/sharing.h), and
+ * if no surrounding loop is parallel: a thread does not divide its part again. Other loops become serial. If iterations
+ * need scratch memory, the loop is cut into slices with separate memory, one for each thread that the program is made
+ * for. See passes.h. */
 #include "lower/memory/local_memory.h"
 #include "lower/memory/sharing.h"
 #include "lower/passes/passes.h"

@@ -1,4 +1,4 @@
-/* What several passes ask of a target and do to statements. See passes.h. */
+/* What several passes ask about targets, and do to statements. See passes.h. */
 #include "lower/passes/passes.h"
 #include "lower/machine/machine.h"
 #include <string.h>

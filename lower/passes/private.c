@@ -1,13 +1,14 @@
-/* Pass `private`: a register buffer that lives across the thread loops of a grid is each thread's own. The dims along
- * which threads differ are marked; a printer leaves them out, for everybody else they are dims as others. See passes.h.
- */
+/* Pass `private`: a register buffer that lives across the thread loops of a grid belongs to each thread. Marks the dims
+ * along which threads differ: printers leave these out, for everyone else they are ordinary dims. See passes.h. */
 #include "lower/passes/grid.h"
 #include "lower/passes/passes.h"
 
 static void mark(struct ctx *c, struct proc *p) {
     struct grid g;
     struct block *body;
-    if (!grid_of(c, NULL, p->body.first, &g, &body)) return; /* read back from text: its loops of one block are gone */
+    if (!grid_of(c, NULL, p->body.first, &g, &body))
+        return; /* read from text: its loops over a single block are
+                 * gone */
     for (int k = 0; k < g.across.n; k++)
         if (!dims_apart(&g, body, &g.across.v[k], &g.across.v[k].buf->apart))
             BUG("register buffer %s is not of one thread", g.across.v[k].buf->name);

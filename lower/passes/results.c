@@ -1,8 +1,8 @@
-/* Pass `results`: a result whose size the run finds gets its memory before the first statement that uses it, or in the
+/* Pass `results`: a result whose size the run finds is allocated before the first statement that uses it, or at the
  * end. See passes.h. */
 #include "lower/passes/passes.h"
 
-/* `bound` tells of each parameter of the entry whether it has its memory on every way to the statement looked at. */
+/* `bound`: for each parameter of the entry, whether it is allocated on every path to the current statement. */
 struct results {
     struct ctx *c;
     const struct proc *entry;
@@ -21,7 +21,7 @@ static struct stmt *bind(struct results *r, bool *bound, int k) {
     return s;
 }
 static void in_block(struct results *r, struct block *b, bool *bound);
-/* What a part binds that may not run is bound after it only when there are two, and both bind it. */
+/* A part may not run; so what it allocates counts afterwards only if there are two parts, and both allocate it. */
 static void in_parts(struct results *r, struct block **parts, int n, bool *bound) {
     bool *one = copy(r, bound), *other = copy(r, bound);
     in_block(r, parts[0], one);

@@ -1,31 +1,30 @@
-/* Pass `rounding`: what is rounded, moved by a zero point and clamped becomes an integer as soon as it is rounded, for
- * which machines have an instruction. See passes.h. With whole numbers z, lo <= hi, all of them small,
+/* Pass `rounding`: a value that is rounded, shifted by a zero point and clamped becomes an integer directly after
+ * rounding, for which machines have an instruction. See passes.h. For small integers z, lo <= hi,
  *
  *     i32(min(max(rint(x) + z, lo), hi))  =  i32(rint(min(max(x, lo - z), hi - z))) + z
  *
- * for any x, infinite or none too: rounding keeps the order, and moves no whole number. What is no number may become 0
- * before it is clamped, which -z is for x. Where x is a number of which
- * the integer is known to be far from wrapping, and the machine clamps integers by an instruction, the clamp comes
- * last:
+ * holds for any x, infinite or NaN, too: rounding preserves order, and does not change integers. If NaN is to become 0
+ * before clamping, x becomes -z. If the integer is known to be far from wrapping, and the machine has an instruction
+ * that clamps integers, the clamp comes last:
  *
  *     min(max(i32(rint(x)) + z, lo), hi)
  *
- * What is known to fit a narrower integer needs no wrapping to it either.
+ * If it is known to fit a narrower integer, wrapping to that type is dropped.
  *
- * What is a float again afterwards never becomes an integer: between M - 2^22 and M + 2^22, M = 1.5 * 2^23, floats are
- * whole, so a sum is rounded to nearest, halves to even, and what is taken away from it is exact:
+ * A value that is converted back to float never becomes an integer: between M - 2^22 and M + 2^22, M = 1.5 * 2^23, all
+ * floats are integers, so adding M rounds to nearest, halves to even, and subtracting it again is exact:
  *
  *     f32(i32(min(max(rint(x) + z, lo), hi)))  =  (min(max(x, lo - z), hi - z) + M) - (M - z)
  *
- * Where compilers make branches of comparisons of floats, which no branch predictor foresees, integers are clamped,
- * which they compare without. Bits of floats above zero are in the order of the floats, and those of the others less
- * than M's. So, with B for the bits of M and n the bits of x + M, for any number x:
+ * Some compilers turn comparisons of floats into branches, which would be unpredictable; there, integers are clamped,
+ * which compilers do without branches. The bits of floats above zero are in the order of the floats, and those of all
+ * other floats are below M's. So, with B for the bits of M and n for the bits of x + M, for any number x:
  *
  *     i32(min(max(rint(x) + z, lo), hi))  =  min(max(n, B + lo - z), B + hi - z) - (B - z)
  *
- * What may be no number has other bits chosen for it, by a mask; numbers.c knows of what is one. Floats are clamped by
- * an instruction, and no branch, where the limits are not known to compilers: a parameter holds them. But such choices
- * keep gcc from making vectors of stores side by side, so there integers are clamped. */
+ * If x may be NaN, a mask selects other bits for it; numbers.c knows which values cannot be NaN. Floats are also
+ * clamped by an instruction, without a branch, if compilers do not know the limits, because a parameter holds them. But
+ * that keeps gcc from vectorising adjacent stores, so there integers are clamped. */
 #include "lower/machine/machine.h"
 #include "lower/passes/limits.h"
 #include "lower/passes/numbers.h"
@@ -40,16 +39,16 @@
 struct rounding {
     struct ctx *c;
     struct numbers *numbers;
-    struct limits *limits; /* NULL: nothing is clamped by them */
+    struct limits *limits; /* NULL: they are not used for clamping */
     struct proc *p;
-    struct map single; /* values that are stored where compilers make no vectors of their neighbours */
+    struct map single; /* values stored where compilers do not vectorise neighbouring stores */
     bool clamps;       /* the machine has an instruction that clamps integers */
     bool branches;     /* comparisons of floats become branches */
-    bool saturates;    /* what is rounded becomes an integer by one instruction, wherever it lies */
+    bool saturates;    /* one instruction rounds to an integer, whatever the range */
 };
 struct quantized { /* i32(min(max(rint(x) + z, lo), hi)) */
     expr x, z, lo, hi;
-    bool zero; /* what is no number becomes 0 first, not lo */
+    bool zero; /* NaN becomes 0 first, instead of lo */
 };
 static bool is_small(expr e) { return e->op == X_CONST && e->u.f == rint(e->u.f) && fabs(e->u.f) <= SMALL; }
 /* A zero point, as a float. */
@@ -76,11 +75,11 @@ static bool is_quantized(expr e, struct quantized *q) {
     return !q->z || is_zero_point(q->z);
 }
 static bool is_number(const struct rounding *r, expr x) { return !numbers_of(r->numbers, x).nan; }
-/* What x is clamped by before it is rounded. */
+/* The limits of x for clamping before it is rounded. */
 static void limits_before(struct ctx *c, const struct quantized *q, expr *lo, expr *hi) {
     *lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, *hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
 }
-/* x, clamped before it is rounded. */
+/* x clamped before rounding. */
 static expr clamped(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr x = q->x, none = q->z ? x_un(c, X_NEG, q->z) : x_num(c, F32, 0);
@@ -97,13 +96,14 @@ static bool clamps_integers(const struct rounding *r, const struct quantized *q)
 static expr zero_point(struct ctx *c, const struct quantized *q) {
     return q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : x_num(c, I32, 0);
 }
-/* bits where x is a number, else those of M moved by `none`: by a mask, of which compilers make no branch. */
+/* bits if x is a number, otherwise those of M moved by `none`; with a mask, which compilers do not turn into a
+ * branch. */
 static expr bits_of_number(struct ctx *c, expr x, expr bits, expr none) {
     expr mask = x_sub(c, x_num(c, I32, 0), x_cast(c, I32, x_cmp(c, X_EQ, x, x)));
     expr other = x_add(c, x_num(c, I32, BITS), none);
     return x_bin(c, X_XOR, x_and(c, x_bin(c, X_XOR, bits, other), mask), other);
 }
-/* What has the bits of M, moved by x and clamped. */
+/* The bits of M, moved by x and clamped. */
 static expr clamped_bits(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr z = zero_point(c, q), b = x_num(c, I32, BITS);
@@ -112,7 +112,7 @@ static expr clamped_bits(const struct rounding *r, const struct quantized *q) {
     if (!is_number(r, q->x)) bits = bits_of_number(c, q->x, bits, q->zero ? x_un(c, X_NEG, z) : lo);
     return x_min(c, x_max(c, bits, x_add(c, b, lo)), x_add(c, b, hi));
 }
-/* x + M, clamped by numbers that compilers do not know, for which they have instructions; NULL: there are none. */
+/* x + M, clamped by numbers that compilers do not know, so that they use instructions; NULL: not available. */
 static expr clamped_loaded(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr x = q->x, m = x_num(c, F32, WHOLE), lo, hi;
@@ -135,7 +135,7 @@ static expr rounded_later(const struct rounding *r, const struct quantized *q) {
     if (r->branches) return x_sub(c, clamped_bits(r, q), x_sub(c, x_num(c, I32, BITS), z));
     return x_add(c, x_cast(c, I32, x_un(c, X_RINT, clamped(r, q))), z);
 }
-/* Is e such an integer, of which a narrower type loses nothing, as a float? */
+/* Is e such an integer as a float, which loses nothing in a narrower type? */
 static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q) {
     if (e->op != X_CAST || e->type != F32) return false;
     e = e->arg[0];
@@ -165,7 +165,7 @@ static expr rewritten(void *env, expr e) {
     enum dtype t = (enum dtype)e->u.i;
     return x_fits(v, t) ? v : x_round(r->c, t, v);
 }
-/* Of all that will be rewritten, while nothing is: may it be no number? Others do not care. */
+/* Before anything is rewritten: notes which of the values may be NaN, as only those matter. */
 static expr look(void *env, expr e) {
     const struct rounding *r = env;
     struct quantized q;
@@ -175,7 +175,7 @@ static expr look(void *env, expr e) {
 /* ---- stores side by side */
 enum { TOGETHER = 4 }; /* floats in a vector that compilers make of such stores */
 struct place {
-    expr value, from; /* stored so many cells from there */
+    expr value, from; /* stored at that offset */
     int64_t at;
 };
 typedef VEC(struct place) places;
@@ -184,7 +184,7 @@ static bool is_stored_at(const places *all, expr from, int64_t at) {
         if (all->v[k].from == from && all->v[k].at == at) return true;
     return false;
 }
-/* Do stores of whole vectors hold it, or of whole halves? */
+/* Is it part of stores that form whole vectors, or whole halves of them? */
 static bool is_together(const places *all, const struct place *p) {
     int64_t lo = p->at, hi = p->at + 1;
     while (is_stored_at(all, p->from, lo - 1)) lo--;

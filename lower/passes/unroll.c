@@ -1,5 +1,5 @@
-/* Pass `unroll`: loops of kind unroll with a constant extent are written out, and loops of one pass vanish; so do those
- * of none, and branches that are not taken. See passes.h. */
+/* Pass `unroll`: unrolls loops of kind unroll with constant extents; loops of one iteration vanish, and so do those of
+ * none, and branches that are never taken. See passes.h. */
 #include "ir/base/checked.h"
 #include "lower/passes/passes.h"
 
@@ -13,7 +13,7 @@ static bool count_stmt(void *env, struct stmt *s) {
 static void in_block(struct ctx *c, struct block *b);
 static void in_stmt(struct ctx *c, struct stmt *s);
 
-/* Writes the loop out, then works on the copies: what depended on its variable is constant now. */
+/* Unrolls the loop, then the copies: what depended on its variable is constant now. */
 static void unroll(struct ctx *c, struct stmt *s, int64_t extent) {
     struct stmt *end = s_new(c, S_COMMENT), *before = s->prev;
     struct block *home = s->in;
@@ -27,7 +27,9 @@ static void unroll(struct ctx *c, struct stmt *s, int64_t extent) {
 }
 static bool is_written_out(struct stmt *s, int64_t extent) {
     int64_t size = 0;
-    if (s->u.loop.kind >= LK_THREAD_X) return false; /* of one thread only: the others must know they are not meant */
+    if (s->u.loop.kind >= LK_THREAD_X)
+        return false; /* for a single thread: it tells the others that they must not run
+                       * it */
     if (extent == 1) return true;
     if (s->u.loop.kind != LK_UNROLL) return false;
     walk(&s->u.loop.body, count_stmt, &size);
@@ -64,7 +66,7 @@ static void in_block(struct ctx *c, struct block *b) {
         in_stmt(c, s);
     }
 }
-/* Where nothing is left that used them, a kernel's own buffers go, too. */
+/* Also removes a kernel's own buffers that nothing uses any more. */
 static bool drop_unused(void *env, struct stmt *s) {
     (void)env;
     if (s->kind != S_ALLOC) return s->kind != S_INSTR;
@@ -80,6 +82,6 @@ void unroll_loops(struct ctx *c, struct proc *p) {
 void pass_unroll(struct module *m, const struct printing *o) {
     (void)o;
     for (int k = 0; k < m->procs.n; k++)
-        if (m->procs.v[k] == m->entry) in_block(m->ctx, &m->entry->body); /* its buffers have their places */
+        if (m->procs.v[k] == m->entry) in_block(m->ctx, &m->entry->body); /* its buffers are placed already */
         else unroll_loops(m->ctx, m->procs.v[k]);
 }

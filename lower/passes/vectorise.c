@@ -1,7 +1,6 @@
-/* Pass `vectorise`: a loop of kind vector becomes vector statements: loops of that kind that hold one
- * store each. Extents above the target's lanes are cut into vectors, remainders into narrower ones.
- * What cannot be done with vectors without changing the meaning becomes a serial loop, or is written out where it needs
- * registers. See passes.h. */
+/* Pass `vectorise`: turns a loop of kind vector into vector statements, which are loops of that kind that hold one
+ * store each. Extents above the target's lanes are cut into vectors, remainders into narrower ones. What cannot be
+ * vectorised without changing the meaning becomes a serial loop, or is unrolled if it uses registers. See passes.h. */
 #include "ir/base/checked.h"
 #include "lower/passes/passes.h"
 
@@ -11,7 +10,7 @@ struct vectoriser {
     int lanes; /* f32 lanes of the target; 1: none */
 };
 
-/* ---- may the statements of a loop be run one after the other, each over all lanes? */
+/* ---- can the statements of a loop run one after the other, each over all lanes? */
 struct access {
     const struct buf *buf;
     bool write, linear;
@@ -49,14 +48,15 @@ static bool widest(void *env, expr e) {
 }
 static int fn_bytes(const struct fn *f) {
     int n = 4;
-    if (f->body) x_visit(f->body, widest, &n); /* else written in C; the call has its type */
+    if (f->body) x_visit(f->body, widest, &n); /* without a body it is written in C, and has the call's type */
     return n;
 }
 static bool vec_node(void *env, expr e) {
     struct vec *w = env;
     if (!x_uses_var(w->x->c, e, w->v)) return true;
     if (e->type == STR || dtype_is_complex((enum dtype)e->type) || e->op == X_GUARD)
-        w->bad = true; /* strings and complex numbers have no vectors; a guard's fault belongs to one lane */
+        w->bad = true; /* there are no vectors of strings and complex numbers; and a guard's fault belongs to a single
+                        * lane */
     int n = 4;
     expr rest;
     int64_t step;
@@ -73,11 +73,11 @@ static void vec_expr(struct vec *w, expr e) {
     x_visit_with(e, XF_VAR, vec_node, w);
     x_each_load(e, vec_load, w);
 }
-/* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. So is one that the
- * condition reads in any case. */
+/* A load in the arm of a select that differs between lanes must be harmless in all of them, because both arms are
+ * computed. A load that the condition always does is harmless, too. */
 struct arms {
     struct ctx *c;
-    expr read; /* the part of the condition that is always computed; NULL: some of it may not be */
+    expr read; /* the part of the condition that is always evaluated; NULL: there may be none */
 };
 static bool no_choice(void *env, expr e) {
     (void)env;
@@ -124,7 +124,7 @@ static void vec_block(struct vec *w, struct block *b) {
             if (stmt_parent(s)->kind == S_IF && s->u.cond.other.first)
                 w->bad = true; /* kept simple: nested alternatives stay serial */
             vec_expr(w, s->u.cond.cond);
-            w->nstmt++; /* its loads count as a statement of their own */
+            w->nstmt++; /* its loads count as a separate statement */
             vec_block(w, &s->u.cond.then);
             vec_block(w, &s->u.cond.other);
             break;
@@ -133,17 +133,18 @@ static void vec_block(struct vec *w, struct block *b) {
         }
     }
 }
-/* Accesses a before b in the text, or of one statement with a the load and b the store. */
+/* Access a comes before b in the text; or in one statement, a is the load and b the store. */
 static bool independent(struct vec *w, const struct access *a, const struct access *b) {
     if (a->buf != b->buf || (!a->write && !b->write)) return true;
     if (!a->linear || !b->linear || a->k != b->k) return false;
     int64_t d;
     bool known = x_is_int(x_sub(w->x->c, b->off, a->off), &d);
-    if (a->k == 0) return known && d != 0; /* different cells, the same for all lanes */
+    if (a->k == 0) return known && d != 0; /* different cells, each the same for all lanes */
     if (!known) return false;
     int64_t k = a->k < 0 ? -a->k : a->k, cells = d < 0 ? -d : d;
     if (cells % k || cells / k >= w->extent || d == 0) return true;
-    /* lane i of a and lane i - d/k of b meet. a first in every lane is the text's order iff a's lane is not later. */
+    /* lane i of a and lane i - d/k of b touch the same cell; running a first in all lanes is right iff a's lane is not
+     * later */
     return a->k > 0 ? d < 0 : d > 0;
 }
 static bool vectorizable(struct vec *w, struct stmt *loop) {
@@ -162,12 +163,12 @@ static bool monotone(struct ctx *c, expr e, const struct var *v) {
     return (e->op == X_LT || e->op == X_LE) && e->arg[0]->type == IDX &&
            x_linear_in(c, x_sub(c, e->arg[0], e->arg[1]), v, &k, &rest);
 }
-/* The condition holds for all lanes: its comparisons are monotone, so first and last lane tell. */
+/* The condition holds for all lanes: its comparisons are monotone, so the first and last lane decide. */
 static expr all_lanes(struct ctx *c, expr e, const struct var *v, int64_t width) {
     return x_and(c, x_subst1(c, e, v, x_int(c, 0)), x_subst1(c, e, v, x_int(c, width - 1)));
 }
-/* Conditions that differ between lanes: `if all lanes {vector} else {lane by lane}`. false: some condition is too hard.
- */
+/* Conditions that differ between lanes: `if all lanes {vector} else {lane by lane}`. false: a condition is too
+ * complicated. */
 static bool guards_ok(struct ctx *c, struct block *b, const struct var *v) {
     for (struct stmt *s = b->first; s; s = s->next)
         if (s->kind == S_IF && (!monotone(c, s->u.cond.cond, v) || !guards_ok(c, &s->u.cond.then, v) ||
@@ -175,13 +176,13 @@ static bool guards_ok(struct ctx *c, struct block *b, const struct var *v) {
             return false;
     return true;
 }
-/* All lanes into one cell that rounds, or wraps, after each: no vector operation does that. */
+/* Reduces all lanes into one cell that rounds, or wraps, after each: no vector operation does that. */
 static bool rounds_each_lane(struct ctx *c, const struct stmt *s, const struct var *lane) {
     const struct buf *b = s->u.store.buf;
     return s->u.store.op != RED_NONE && b->type != dtype_value(b->type) &&
            !x_uses_var(c, buf_offset(c, b, s->u.store.idx), lane);
 }
-/* A loop of its own, with a variable of its own, around one store. */
+/* Puts a loop with its own variable around one store. */
 static void wrap(struct ctx *c, struct stmt *s, const struct var *lane) {
     const struct var *own = var_new(c, lane->name, lane->extent);
     struct stmt *f = s_for(c, own, LK_VECTOR);
@@ -192,7 +193,7 @@ static void wrap(struct ctx *c, struct stmt *s, const struct var *lane) {
     stmt_remove(s);
     block_append(&f->u.loop.body, s);
 }
-/* Every store of b in a vector loop. */
+/* Puts every store of b into a vector loop. */
 static void wrap_stores(struct vectoriser *x, struct block *b, const struct var *lane, int64_t width) {
     for (struct stmt *s = b->first, *next; s; s = next) {
         next = s->next;
@@ -240,8 +241,8 @@ static void loads_reg(void *env, const struct stmt *s, expr load) {
     if (load->u.buf->scope == SC_REG) *(bool *)env = true;
 }
 
-/* A vector loop whose extent is not a constant: no vectors. Register tiles need constant indices, so a short loop that
- * touches registers is written out. */
+/* A vector loop without a constant extent cannot use vectors. Register tiles need constant indices, so a short loop
+ * that uses registers is unrolled instead. */
 static void serialize(struct vectoriser *x, struct stmt *s) {
     int64_t extent;
     bool reg = false;
@@ -254,8 +255,8 @@ static int64_t width_at(const struct vec *w, int64_t most, int64_t at) {
     while (most > w->extent - at) most /= 2;
     return most;
 }
-/* Do the lanes from `at` on access cells side by side, or one cell, or such that are found, and is it proved that they
- * lie inside, if it is of all lanes? Terms that join in a whole range may not in a part. */
+/* Do the lanes from `at` on access contiguous cells, one cell, or gathered ones; and if that holds for all lanes, are
+ * they proved to be inside? Terms that combine over the whole range may not over a part of it. */
 static bool stride_known(const struct vec *w, const struct access *a, const struct var *lane, int64_t at) {
     struct ctx *c = w->x->c;
     expr idx[34], rest, by = x_addi(c, x_var(c, lane), at);
