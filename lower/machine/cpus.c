@@ -1,13 +1,13 @@
-/* CPUs; see machine.h. Latencies and rates are those of current cores of each kind; what a byte costs was fitted to
- * convolutions of ResNet on Zen 3, each within 4 %, and stands for the others until somebody measures them. */
+/* CPUs; see machine.h. Latencies and rates are those of current cores of each kind. The cost of a byte was fitted to
+ * convolutions of ResNet on Zen 3, each within 4 %; for other CPUs it is assumed until someone measures it. */
 #include "lower/machine/machine.h"
 
 #define END                                                                                                            \
     { X_POISON, NONE, 0, 0 }
-/* X_TOIDX: the cells of a table by the places in a vector, a gather or a load for each lane; without vectors, what
- * compilers lose that vectorise loops without look-ups, too. Any division counts as X_DIV.
- * A product of i32 and its addition: two instructions, of which the first is slow. Conversions from 16 bits: an
- * instruction for halves, two for the others, or a dozen; of bytes, two or more, by way of i32. */
+/* X_TOIDX stands for looking up a vector of table cells: a gather, or a load per lane; without vectors: what is lost
+ * because compilers vectorise only loops without look-ups. Any division counts as X_DIV. The product of i32 and its
+ * addition are two instructions, of which the first is slow. Conversions from 16 bits take one instruction for halves,
+ * two for other types, or a dozen; those from bytes two or more, via i32. */
 static const struct operation fused[] = {{X_FMA, F32, 4, 2},
                                          {X_FMA, F64, 4, 2},
                                          {X_ADD, I32, 10, 0.5},
@@ -19,7 +19,8 @@ static const struct operation fused[] = {{X_FMA, F32, 4, 2},
                                          {X_DIV, F32, 11, 0.2},
                                          {X_TOIDX, I32, 20, 0.1},
                                          END};
-/* Vectors of 512 bits pass units of 256 in two halves: Zen 4, as `calibrate` measured it. Zen 5 has whole ones. */
+/* Vectors of 512 bits take two passes through 256-bit units: Zen 4, as `calibrate` measured it. Zen 5 has full
+ * units. */
 static const struct operation halved[] = {{X_FMA, F32, 4, 1},
                                           {X_FMA, F64, 4, 1},
                                           {X_ADD, I32, 10, 0.5},
@@ -31,7 +32,7 @@ static const struct operation halved[] = {{X_FMA, F32, 4, 1},
                                           {X_DIV, F32, 11, 0.17},
                                           {X_TOIDX, I32, 20, 0.1},
                                           END};
-/* The instructions that clamp floats give another result for what is no number. */
+/* No clamping of floats: the instructions differ for NaN. */
 static const struct operation neon[] = {{X_FMA, F32, 4, 2},     {X_FMA, F64, 4, 2},      {X_ADD, I32, 10, 0.5},
                                         {X_ADD, F32, 4, 2},     {X_MIN, I32, 2, 2},      {X_LOAD, F32, 4, 2},
                                         {X_CAST, F16, 8, 1},    {X_CAST, BF16, 4, 1},    {X_CAST, I8, 8, 0.5},
@@ -39,8 +40,8 @@ static const struct operation neon[] = {{X_FMA, F32, 4, 2},     {X_FMA, F64, 4, 
 static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
                                             {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1},    {X_CAST, I8, 8, 0.4},
                                             {X_DIV, F32, 12, 0.25}, {X_TOIDX, I32, 10, 0.2}, END};
-/* Two units of 64 bits, so one vector of 128 at a time; a load of one takes two cycles. Latencies and rates are those
- * of LLVM's scheduling model of the core; conversions as those of `fused`, at half their rate. Nothing was measured. */
+/* Two 64-bit units, so one 128-bit vector at a time; loading one takes two cycles. Latencies and rates are those of
+ * LLVM's scheduling model of the core; conversions as in `fused`, at half the rate. Nothing was measured. */
 static const struct operation a55[] = {{X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},      {X_ADD, I32, 4, 1},
                                        {X_ADD, F32, 4, 1},    {X_MIN, I32, 2, 1},      {X_LOAD, F32, 4, 0.5},
                                        {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5},  {X_CAST, I8, 8, 0.25},
@@ -61,12 +62,12 @@ static const struct operation fused_scalars[] = {{X_FMA, F32, 4, 2},
                                                  END};
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0},   {X_ADD, I32, 1, 1},
-    {X_ADD, F32, 1, 1},         {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
+    {X_ADD, F32, 1, 1},         {X_MIN, I32, 1, 1}, /* together with the maximum: ssat, usat */
     {X_LOAD, F32, 2, 0.5},      {X_DIV, F32, 14, 1 / 14.0},
     {X_TOIDX, I32, 3, 1 / 3.0}, END};
 
-/* Cortex-M keeps floats in registers of their own; of 13 for whole numbers a tile of 2 x 2 takes 4, and its operands
- * the others. Dot products of bytes; where products are widened first, each stands for a few instructions. */
+/* Cortex-M keeps floats in separate registers. Of 13 integer registers, a tile of 2 x 2 takes 4 and its operands the
+ * rest. Dot products of bytes: where products are widened first, each counts as a few instructions. */
 #define NO_MORE                                                                                                        \
     { NULL, 0, 0 }
 #define SMLAD                                                                                                          \
@@ -75,7 +76,7 @@ static const struct operation cortex_m[] = {
     }
 #define MULL                                                                                                           \
     {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}, {&micro_smlal_x4, 8, 0.45}, { &micro_smlal, 4, 1 }
-/* Shorter vectors are for groups of fewer channels. */
+/* The shorter vectors are for groups of fewer channels. */
 #define PAIRS_256                                                                                                      \
     {&micro_vpmaddwd, 6, 1.5}, { &micro_pmaddwd, 6, 1.5 }
 #define PAIRS_256_OF_GROUPS                                                                                            \
@@ -105,13 +106,13 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                                                  PAIRS_256,
                                                  NO_MORE},
                                 avx512vnni_dots[] = {VNNI(2), NO_MORE},
-                                /* as often as multiply-adds of f32, on Zen 4 and 5 */
+                                /* start as often as f32 multiply-adds, on Zen 4 and 5 */
     avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1},
                          {&micro_vdpbf16ps_x8, 6, 1},
                          {&micro_vdpbf16ps_x4, 6, 1},
                          VNNI(1),
                          NO_MORE},
-                                /* a tile in 16 cycles, so a row of it in one */
+                                /* a tile in 16 cycles, so one of its rows per cycle */
     amx_dots[] = {TILES(tile_dpbusd, 64, 32),
                   TILES(tile_dpbssd, 64, 32),
                   TILES(tile_dpbuud, 64, 32),
@@ -143,20 +144,20 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                                 mve_dots[] = {
                                     {&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
 
-/* What all of them share (memory_byte: weights come at 14 GB/s where a core runs at 3.5 GHz, as measured on a Sapphire
- * Rapids); and the sizes of their caches. */
+/* What all CPUs share (memory_byte: weights arrive at 14 GB/s if a core runs at 3.5 GHz, as measured on a Sapphire
+ * Rapids); and cache sizes. */
 #define CPU                                                                                                            \
     .memory_byte = 1 / 4.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096, .row_cells = 1 << 16
-/* Threads that wait look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
+/* Waiting threads look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
 #define THREADS               .fork = 10000, .division = 20
 #define CACHES(first, second) .l1 = {first, 1 / 96.0, 4}, .l2 = {second, 1 / 24.0, 8}, .partial_sum_byte = 1 / 64.0
 #define X86_CACHES(second, sum)                                                                                        \
     .l1 = {32 << 10, 1 / 96.0, 8}, .l2 = {second, 1 / 24.0, 8}, .last_bytes = 16 << 20, .partial_sum_byte = 1 / (sum), \
     .follows = 1792
-/* Without vectors the body of a loop is a tile, and code is dear on small machines. */
+/* Without vectors the body of a loop is one tile; small machines must save code. */
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
-/* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
- * on the core's other thread. */
+/* With vectors the body is several steps of a tile, to hide the loop overhead, even if a sibling hyper-thread is
+ * busy. */
 #define SQUARES_128                                                                                                    \
     {2, 8, "transpose8_u16", 0}, { 4, 4, "transpose4_u32", 0 }
 #define SQUARES_256                                                                                                    \
@@ -240,7 +241,8 @@ const struct machine machine_amx = {AVX512_OF(2 << 20, fused), .name = "amx", .m
 const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
 const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};
 const struct machine machine_i8mm = {NEON, .name = "i8mm", .micros = i8mm_dots};
-/* Its second level has 64 to 256 KB, and mostly half of that. What bytes cost is that of the others. */
+/* Its second level of cache has 64 to 256 KB; usually half of that. The cost of a byte is assumed to be that of the
+ * others. */
 const struct machine machine_cortex_a55 = {CPU,
                                            THREADS,
                                            CACHES(32 << 10, 128 << 10),

@@ -14,7 +14,7 @@ double micro_products(const struct machine *m, const struct micro_speed *s) {
     return (s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts;
 }
 double micro_sums(const struct machine *m, const struct micro *micro, double cells) {
-    enum { ACCESSES = 4 }; /* begun there, loaded, stored, loaded by what follows */
+    enum { ACCESSES = 4 }; /* accesses per sum: initialised there, loaded, stored, loaded by the epilogue */
     return micro_has_tiles(micro) ? cells / micro->n0 * ACCESSES / machine_op(m, X_LOAD, F32)->starts : 0;
 }
 double machine_products(const struct machine *m, enum dtype t, enum dtype sum) {
@@ -23,8 +23,8 @@ double machine_products(const struct machine *m, enum dtype t, enum dtype sum) {
     const struct operation *op = machine_multiply_add(m, sum);
     return op ? op->starts * machine_lanes(m, sum) : 0;
 }
-/* Operands of that type, or of bytes of the other sign. Where few weights may be multiplied so, those of seven bits, it
- * is no reason to lay anything out for it. */
+/* Does it take operands of that type, or bytes of the other sign? An instruction that is only correct for weights of
+ * seven bits is not a reason to choose a layout. */
 static bool takes(const struct micro *micro, enum dtype t) {
     int64_t lo, hi;
     bool floats = dtype_is_float(micro->a) || dtype_is_float(t);

@@ -49,7 +49,7 @@ const struct number_row machine_numbers[] = {
 };
 static_assert(sizeof machine_numbers / sizeof *machine_numbers <= NUMBERS_MAX + 1, "NUMBERS_MAX");
 
-/* Where the number lies; NULL: the row has no such operation. `ops` are those of m, or of its copy. */
+/* The number in m, or in its copy, whose operations are `ops`; NULL: the row has no such operation. */
 static const void *place_of(const struct machine *m, const struct operation *ops, const struct number_row *n) {
     if (n->type == NONE) return (const char *)m + n->offset;
     for (; ops->op != X_POISON; ops++)
@@ -69,8 +69,7 @@ static void put(void *at, enum number_kind kind, double value) {
     else if (kind == NUMBER_BYTES) *(int64_t *)at = (int64_t)value;
     else *(double *)at = value;
 }
-/* Instructions of their own start as often as multiply-adds of f32, in the proportion that the row has: they share
- * units. */
+/* Instructions start in proportion to f32 multiply-adds, as in the row: they share units. */
 static const struct micro_speed *micros_with(struct arena *a, const struct machine *m, const struct machine *with) {
     int n = 1;
     const struct operation *was = machine_op(m, X_FMA, F32), *is = machine_op(with, X_FMA, F32);

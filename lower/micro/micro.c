@@ -4,7 +4,7 @@
 
 const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL, 0};
 
-/* Dot products of bytes, or of what bytes are widened to, are named as their instructions. */
+/* Dot products of bytes, or of types to which bytes are widened, are named after their instructions. */
 #define PARTS(name, a, b, n0, k0, side, row, vector)                                                                   \
     const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name, 0}
 #define DOT(row, a, b, n0, k0) PARTS(row, a, b, n0, k0, k0, 0, 0)
@@ -44,13 +44,13 @@ DOT(smlad_i8u8, I8, U8, 1, 4);
 DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
-/* Of bf16. */
+/* Products of bf16 pairs. */
 #define BF16_PAIRS(row, lanes) const struct micro micro_##row = {BF16, BF16, F32, 1, lanes, 2, 2, 0, 0, #row, 0}
 BF16_PAIRS(vdpbf16ps, 16);
 BF16_PAIRS(vdpbf16ps_x8, 8);
 BF16_PAIRS(vdpbf16ps_x4, 4);
 
-/* Of tiles: 64 bytes of the sum at a time, or half of them, which takes as long. */
+/* Tile products: 64 bytes of the sum at a time, or half as many in the same time. */
 #define TILE(row, a, b, sum, k0, side)                                                                                 \
     const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row, 0}
 #define BYTE_TILES(row, a, b)                                                                                          \
@@ -63,14 +63,14 @@ BYTE_TILES(tile_dpbsud, I8, U8);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 32, 2);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 16, 2);
 
-/* Of 2 x 2 sums in a vector, which 8 rows of two vectors fill the registers with. */
+/* 2 x 2 sums per vector; 8 rows of two vectors fill the registers. */
 #define MATRICES(row, a, b, sum, side) const struct micro micro_##row = {a, b, sum, 8, 4, 2 * side, side, 0, 0, #row, 0}
 MATRICES(smmla, I8, I8, I32, 8);
 MATRICES(ummla, U8, U8, I32, 8);
 MATRICES(usmmla, U8, I8, I32, 8);
 MATRICES(bfmmla, BF16, BF16, F32, 4);
 
-/* Of warps, named as their instructions, too. */
+/* Warp instructions, again named after the instructions. */
 const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16", 0};
 const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16", 0};
 const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16", 0};

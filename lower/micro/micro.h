@@ -1,40 +1,41 @@
-/* Micro-kernels: what a contraction does innermost, with the sum in registers. A row says which types it multiplies,
- * how many cells and steps of the sum it takes at a time, and by that how its operands lie; the strategies for
- * contractions go by it. Machines list the rows that they have, with their speed (lower/machine/machine.h).
+/* Micro-kernels: the innermost part of a contraction, with the sum in registers. A row says which types it multiplies
+ * and how many cells and steps of the sum it takes at a time, which also determines the layout of its operands; the
+ * strategies for contractions follow it. Machines list the rows that they have, with their speed
+ * (lower/machine/machine.h).
  *
  *     sum[m0, n0] += a[m0, k0] * b[n0, k0]
  *
- * a: k0 cells of the sum side by side in memory, the same for all n0 lanes. b: a constant, packed so that the k0 cells
- * of a lane lie side by side, and the lanes one after the other; or only `side` of them, of all n0 lanes, behind which
- * the next so many of each lane follow. */
+ * a: k0 cells of the sum, contiguous in memory, the same for all n0 lanes. b: a constant, packed so that the k0 cells
+ * of a lane are contiguous, and the lanes follow each other; or so that only `side` of them are contiguous, for all n0
+ * lanes, followed by the next `side` of each lane. */
 #ifndef NN_LOWER_MICRO_H
 #define NN_LOWER_MICRO_H
 #include "ir/base/dtype.h"
 #include <stdint.h>
 
 struct micro {
-    enum dtype a, b, sum; /* NONE: any that loads give as the sum's type */
-    int m0, n0, k0;       /* n0 0: a vector of the sum's type, one cell without vectors */
+    enum dtype a, b, sum; /* NONE: any type that is loaded as the sum's type */
+    int m0, n0, k0;       /* n0 0: a vector of the sum's type; without vectors one cell */
     int side;             /* a divisor of k0 */
-    /* What the instruction does to its operands, for a row of a tile and for a vector of b: so many instructions
-     * besides the products, which leave as many registers of a row in use. 0: their loads are all. */
+    /* How many instructions besides the products are needed to prepare operands, for a row of a tile and for a vector
+     * of b; they keep as many registers of a row in use. 0: only their loads. */
     int row, vector;
-    const char *instr; /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
-    int per; /* lanes that read the same k0 cells of a; those of the next ones lie as far on; 0: all of them */
+    const char *instr; /* name of the instruction's row (lower/target/); NULL: the loop IR's own operations */
+    int per; /* lanes that share k0 cells of a; the cells for the next lanes follow directly; 0: all lanes share them */
 };
-/* How a factor lies that the run computes, for those who multiply it as b: its dim `along` in panels of so many lanes,
- * and in each lane `group` cells of its dim `summed` side by side. lanes 0: it is not packed; 1: there is one panel,
- * for any number of lanes. */
+/* How a factor that is computed at run time is packed for those who multiply it as b: its dim `along` in panels of
+ * `lanes` lanes, and in each lane `group` cells of its dim `summed` side by side. lanes 0: not packed; 1: a single
+ * panel, for any number of lanes. */
 struct panels {
     int lanes, group, along, summed;
 };
-/* How m takes it; open: the lanes are of an open number. */
+/* The packing that m takes; open: the number of lanes is unknown. */
 struct panels micro_panels(const struct micro *m, bool open, int along, int summed);
-/* The sums are in registers of m0 rows, and go through memory to what follows. */
+/* Sums are in tile registers of m0 rows, and go through memory to the epilogue. */
 static inline bool micro_has_tiles(const struct micro *micro) { return micro->m0 > 1; }
-/* What b's values must lie within besides, for the instruction to be right; false: no more than its type. */
+/* Range to which b's values must be limited for the instruction to be correct; false: only its type limits them. */
 bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi);
-/* The one that every machine has: a product is added, in all lanes. */
+/* The one for every machine: adds a product in all lanes. */
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_4x4, micro_vpdpbusd_2x8, micro_vpdpbusd_vex_2x4,
     micro_vpmaddubsw_2x4, micro_vpmaddubsw_4x4, micro_vpmaddubsw_2x8, micro_vpmaddwd_2x4, micro_vpdpbusd_x8,

@@ -1,10 +1,10 @@
-/* ARM: 64-bit NEON, and the Cortex-M cores, scalar but for their instruction rows (instr_arm.c). NEON's own min and max
- * differ from `a < b ? a : b` for NaN, so these stay compare-and-select, unless b is a number. */
+/* ARM: 64-bit NEON, and the Cortex-M cores, scalar except for their instruction rows (instr_arm.c). NEON's min and max
+ * differ from `a < b ? a : b` for NaN, so these stay compare-and-select, unless b is known not to be NaN. */
 #include "lower/target/rows.h"
 
 #define FROM_F16(codes) "vcvt_f32_f16(vreinterpret_f16_u16(" codes "))"
 #define TO_F16(values)  "vreinterpret_u16_f16(vcvt_f16_f32(" values "))"
-/* Four bytes to lanes of 32 bits, and back without saturation: gcc 12 moves them one by one. */
+/* Four bytes to 32-bit lanes, and back without saturation: gcc 12 would move them one by one. */
 #define WIDE(s)                                                                                                        \
     "__extension__({ uint32_t n; __builtin_memcpy(&n, %a, 4); ($T)vmovl_" s "16(vget_low_" s "16(vmovl_" s             \
     "8(vcreate_" s "8(n)))); })"
@@ -55,7 +55,7 @@ const struct target nn_target_aarch64_dotprod = {
     .name = "aarch64-dotprod",
     .machine = &machine_dotprod,
     .help = "64-bit ARM with the dot product instructions (Cortex-A55, A76 and later)",
-    .cflags = "-march=armv8.2-a+dotprod", /* clang's header before 16 goes by the flag alone */
+    .cflags = "-march=armv8.2-a+dotprod", /* clang's header before version 16 only looks at the flag */
     .needs = "dotprod",
     .attribute = "arch=armv8.2-a+dotprod",
     .instrs = nn_instrs_dotprod,
@@ -107,11 +107,11 @@ static const struct board an547 = {
     .more_bytes = 16u << 20,
 };
 
-/* Round as the mode says, which is to nearest; Cortex-M55 has an instruction for that alone. */
+/* Rounds according to the mode, which is to nearest; Cortex-M55 has an instruction just for that. */
 #define NEAREST(instr)                                                                                                 \
     "__extension__({ int32_t n; __asm(\"" instr ".s32.f32 %%1, %%1\\n\\tvmov %%0, %%1\" : \"=r\"(n), \"+t\"(%a)); n; " \
     "})"
-/* Halves lie in the lower half of a register. */
+/* Halves are in the lower half of a register. */
 #define HALVES                                                                                                         \
     {X_LOAD, F16, 1,                                                                                                   \
      "__extension__({ float x; __asm(\"vmov %%0, %%1\\n\\tvcvtb.f32.f16 %%0, %%0\" : \"=t\"(x) : \"r\"(%a)); x; })"},  \
@@ -125,12 +125,12 @@ static const struct board an547 = {
 static const struct spell_row m4_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtr")}, HALVES, {X_POISON, NONE, 0, NULL}},
                               m55_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtn")}, HALVES, {X_POISON, NONE, 0, NULL}};
 
-/* Where limits are used several times gcc holds them in registers, compares, and finds no such instruction. */
+/* If limits are used several times, gcc keeps them in registers, compares, and does not find the instruction. */
 #define CLAMP(instr) "__extension__({ int32_t n; __asm(\"" instr " %%0, #8, %%1\" : \"=r\"(n) : \"r\"(%a)); n; })"
 static const struct spell_row cortex_m_clamps[] = {
     {X_MIN, I8, 1, CLAMP("ssat")}, {X_MIN, U8, 1, CLAMP("usat")}, {X_POISON, NONE, 0, NULL}};
 
-/* gcc moves the loads of a tile's operands ahead of their uses, for which these cores have no registers. */
+/* gcc hoists the loads of a tile's operands, for which these cores do not have enough registers. */
 #define IN_ORDER "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize(\"no-schedule-insns\")\n#endif\n"
 #define CORTEX_M .cls = TC_MCU, .emit = EMIT_C_SCALAR, .cc = "arm-none-eabi-gcc", .bounded = true, .saturates = true
 

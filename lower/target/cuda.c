@@ -1,5 +1,5 @@
-/* NVIDIA GPUs. Each thread computes scalars; what is parallel say lower/schedule/gpu_*.c. `cc` compiles the host side,
- * the kernels go to nvcc with `cflags`, or to the emulator. A target is a row; see ir/loop/target.h. */
+/* NVIDIA GPUs. Each thread computes scalars; lower/schedule/gpu_*.c decide what is parallel. `cc` compiles the host
+ * side; kernels go to nvcc with `cflags`, or to the emulator. A target is a row; see ir/loop/target.h. */
 #include "lower/target/rows.h"
 
 /* What the rows share. */

@@ -1,5 +1,5 @@
-/* Targets without instructions of their own: plain C99 for any machine, and scalar code for cores that a later row will
- * know better. A target is a row; see ir/loop/target.h. */
+/* Targets without special instructions: plain C99 for any machine, and scalar code for cores that may later get better
+ * rows. A target is a row; see ir/loop/target.h. */
 #include "lower/target/rows.h"
 
 const struct target nn_target_c99 = {
@@ -13,7 +13,7 @@ const struct target nn_target_c99 = {
     .branches = true,
     .cc = "cc",
 };
-/* gcc calls functions for them, and makes branches of comparisons. */
+/* otherwise gcc calls functions, and turns comparisons into branches */
 #define RV_FLOAT(instr)                                                                                                \
     "__extension__({ float x; __asm(\"" instr " %%0, %%1, %%2\" : \"=f\"(x) : \"f\"(%a), \"f\"(%b)); x; })"
 static const struct spell_row riscv_clamps[] = {

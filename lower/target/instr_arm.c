@@ -6,7 +6,7 @@
 #define NEON_DOT(k, a, b)                                                                                              \
     "proc p(C: i32[4] inout, A: " a "[" k "] in, B: " b "[4," k "] in)\n"                                              \
     "  for v<4\n    for k<" k "\n      C[v] += A[k] * B[v,k]\n"
-/* Products of bytes fit 16 bits; vpadal widens while it adds pairs. */
+/* Products of bytes fit into 16 bits; vpadal widens while it adds pairs. */
 static const struct instr_row smull_sadalp = {
     .name = "smull_sadalp",
     .body = NEON_DOT("2", "i8", "i8"),
@@ -23,7 +23,7 @@ static const struct instr_row umull_uadalp = {
               "    uint16_t pair;\n    __builtin_memcpy(&pair, a, 2);\n"
               "    return vpadalq_u16(c, vmull_u8(vreinterpret_u8_u16(vdup_n_u16(pair)), vld1_u8(b)));\n}\n",
     .c = "{C} = (nn_i32x4)nn_umull_uadalp((uint32x4_t){C}, {&A}, {&B})"};
-/* Two products fit 16 bits if no weight is -128, and then one vpadal does for both. */
+/* Two products fit into 16 bits if no weight is -128; then one vpadal is enough for both. */
 static const struct instr_row smull_smlal_sadalp = {
     .name = "smull_smlal_sadalp",
     .body = "proc p(C: i32[4] inout, A: i8[2,2] in, B: i8[2,4,2] in)\n  for v<4\n    for j<2\n      for k<2\n"
@@ -36,7 +36,7 @@ static const struct instr_row smull_smlal_sadalp = {
               "    const int16x8_t p = vmull_s8(vreinterpret_s8_s16(vdup_lane_s16(x, 0)), vget_low_s8(w));\n"
               "    return vpadalq_s16(c, vmlal_high_s8(p, x1, w));\n}\n",
     .c = "{C} = (nn_i32x4)nn_smull_smlal_sadalp((int32x4_t){C}, {&A}, {&B})"};
-/* Four steps of bytes, those of a row in a word; usdot takes either sign on either side. */
+/* Four steps of bytes; those of a row are in one word. usdot takes either sign on either side. */
 #define DOT_4(row, A, B, a, b, sums, type_a, type_b, word, product)                                                    \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \
@@ -54,7 +54,7 @@ DOT_4(usdot, U8, I8, "u8", "i8", "int32x4_t", "uint8_t", "int8_t", "uint32_t",
       "vusdotq_s32(c, " UNSIGNED ", vld1q_s8(b))");
 DOT_4(sudot, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
       "vusdotq_s32(c, vld1q_u8(b), " SIGNED ")");
-/* Integers of 16 bits, one step of the sum: no less work than floats, but exact. */
+/* 16-bit integers, one step of the sum: no less work than floats, but exact. */
 static const struct instr_row smlal = {
     .name = "smlal",
     .body = "proc p(C: i32[4] inout, A: i16[1] in, B: i16[4] in)\n  for v<4\n    C[v] += A[0] * B[v]\n",
@@ -63,7 +63,7 @@ static const struct instr_row smlal = {
               "    int16x4_t x;\n    __asm(\"ldr %h0, %1\" : \"=x\"(x) : \"m\"(*a)); /* gcc loads it as a word */\n"
               "    return vmlal_lane_s16(c, vld1_s16(b), x, 0);\n}\n",
     .c = "{C} = (nn_i32x4)nn_smlal((int32x4_t){C}, {&A}, {&B})"};
-/* Four steps: what a row of a tile multiplies is loaded once for them, and taken from its lanes. */
+/* Four steps: a row's factors for them are loaded once, and taken from lanes. */
 static const struct instr_row smlal_x4 = {
     .name = "smlal_x4",
     .body =
@@ -83,7 +83,7 @@ const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmm
 /* ---- Cortex-M */
 #define SUM(k, a, b)                                                                                                   \
     "proc p(C: i32[1] inout, A: " a "[" k "] in, B: " b "[" k "] in)\n  for k<" k "\n    C[0] += A[k] * B[k]\n"
-/* Four bytes as two pairs of halfwords, even and odd ones: both operands are split alike. */
+/* Four bytes as two pairs of halfwords, the even and the odd ones: both operands are split in the same way. */
 #define SMLAD(row, A, B, a, b, wide_a, wide_b)                                                                         \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \

@@ -15,7 +15,7 @@
  * behavior of NVIDIA tensor cores, 2021). */
 #include "lower/target/rows.h"
 
-/* cells: of a thread, in A and in B */
+/* cells: per thread, in A and in B */
 #define BODY(type, k0, a, b)                                                                                           \
     "proc p(C: f32[32,4] inout, A: " type "[32," #a "] in, B: " type "[32," #b "] in)\n"                               \
     "  for lane<32 gpu.thread.x\n    for m<2\n      for n<2\n        for k<" #k0 "\n"                                  \
@@ -33,7 +33,7 @@
                                                      "#else\n" registers "#endif\n}\n",                                \
                                            .c = "nn_" #name_ "({&C}, {&A}, {&B})",                                     \
                                            .bound = k0 + 2}
-/* Two cells as a register; the sums are registers as they are. */
+/* Two cells form a register; sums are registers themselves. */
 #define PAIR(v, i) #v "[" #i "] | (uint32_t)" #v "[" #i " + 1] << 16"
 #define SUMS       "\"+f\"(c[0]), \"+f\"(c[1]), \"+f\"(c[2]), \"+f\"(c[3])"
 #define IN(v, i)   "\"r\"(" PAIR(v, i) ")"

@@ -13,7 +13,7 @@
 #define DOT4(lanes)                                                                                                    \
     "proc p(C: i32[" lanes "] inout, A: u8[4] in, B: i8[" lanes ",4] in)\n"                                            \
     "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
-/* 32 bits of a, repeated, times those of each lane: `sum` is c with the products of `a` and `w` added. */
+/* 32 bits of a, broadcast, times those of each lane: `sum` is c with the products of `a` and `w` added. */
 #define DOTS(row, loops, lanes, ta, tb, each, element, vector, load, set, sum, order, limits)                          \
     static const struct instr_row row = {.name = #row,                                                                 \
                                          .body = loops(lanes),                                                         \
@@ -25,9 +25,8 @@
                                                    "    const " vector " a = " set "_set1_epi32(side), w = " load      \
                                                    ";\n    c = " sum ";\n" order "    return c;\n}\n",                 \
                                          .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
-/* Pairs of 16-bit integers. Behind an addition c passes through an assembler statement without instructions: gcc takes
- * sums of integers apart, to add them in another order, and spills what then waits in registers (half of the time of a
- * pointwise convolution). */
+/* Pairs of 16-bit integers. After an addition c passes through an empty assembler statement: otherwise gcc reassociates
+ * integer sums and spills what then has to wait in registers (half of the time of a pointwise convolution). */
 #define AS_WRITTEN "    __asm(\"\" : \"+v\"(c));\n"
 #define ANY                                                                                                            \
     { NULL, 0, 0 }
@@ -36,7 +35,7 @@
 #define PAIRS(row, lanes, ...) DOTS(row, DOT2, lanes, I16, I16, 2, "int16_t", __VA_ARGS__, ANY)
 /* Four unsigned bytes times four signed ones, summed without saturation. */
 #define FOURS(row, lanes, ...) DOTS(row, DOT4, lanes, U8, I8, 4, "uint8_t", __VA_ARGS__, "", ANY)
-/* The same by way of sums of two in 16 bits. */
+/* The same via 16-bit sums of two products. */
 #define SHORT_FOURS(row, lanes, ...) DOTS(row, DOT4, lanes, U8, I8, 4, "uint8_t", __VA_ARGS__, AS_WRITTEN, SEVEN_BITS)
 #define X4                           "__m128i", "_mm_loadu_si128((const __m128i *)b)", "_mm"
 #define X8                           "__m256i", "_mm256_loadu_si256((const __m256i *)b)", "_mm256"
@@ -55,7 +54,7 @@ FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
-/* The same of several groups of lanes, each of which has 32 bits of its own: the first of `per` cells. */
+/* The same for several groups of lanes, each with 32 bits of its own: the first of `per` cells. */
 #define OF_GROUPS(row, lanes, groups, per, steps, a, b, ta, tb, each, element, spread, vector, load, set, sum, order,  \
                   limits)                                                                                              \
     static const struct instr_row row = {                                                                              \
