@@ -1,5 +1,5 @@
-/* Chains of groups, tile by tile; see chain.h. Which groups they are; their tiles are made in chain_axes.c,
- * chain_tiles.c and chain_change.c. */
+/* Chains of groups, tile by tile; see chain.h. Finds the groups; their tiles are made in chain_axes.c, chain_tiles.c
+ * and chain_change.c. */
 #include "ir/graph/op.h"
 #include "lower/chain_tiling.h"
 #include "lower/layout.h"
@@ -14,7 +14,7 @@ static bool may_be_link(struct lowering *l, const struct group *gr) {
     return gr->cls == CLASS_CONTRACT || gr->cls == CLASS_ROW || gr->cls == CLASS_MAP ||
            (gr->cls == CLASS_WINDOW && !slides_along_channels(l, gr->anchor));
 }
-/* The one group that reads what gr makes, which is more than a cache holds; NULL: there is no such. */
+/* The only group that reads what gr makes, if that is more than a cache holds; otherwise NULL. */
 static const struct group *only_reader(struct lowering *l, const struct groups *gs, const struct group *gr) {
     const struct node *last = gr->nodes.v[gr->nodes.n - 1];
     const struct value *v = last->outs.v[0];
@@ -45,7 +45,7 @@ void find_chain(struct lowering *l, const struct groups *gs, int at, int end, co
     }
 }
 
-/* ---- what is done to them */
+/* ---- tiling */
 static const char *sizes_of_tiles(const struct tiling *t) {
     struct text s = {0};
     for (int k = 0; k < t->naxes; k++) {
@@ -65,12 +65,12 @@ static void say(const struct tiling *t, const struct node *first, const struct n
         for (int k = t->from; k < t->end; k++) text_printf(l->o->groups, " %d", t->chain->links.v[k]->group->id);
         text_printf(l->o->groups, ": %s\n", how);
     }
-    for (int k = t->from; k < t->end; k++) /* of each kernel it is asked why it is so small */
+    for (int k = t->from; k < t->end; k++) /* so that each kernel's comment explains why it is small */
         remark(l->c, REMARK_FUSE, t->chain->links.v[k]->group->anchor->origin, "is computed tile by tile with %s: %s",
                (k < t->end - 1 ? last : first)->origin, how);
 }
 int tile_chain(struct lowering *l, struct chain *chain, int from) {
-    enum { LONGEST = 16 }; /* links: each try looks at all of them */
+    enum { LONGEST = 16 }; /* links; bounded, because each attempt looks at all of them */
     int end = chain->links.n < from + LONGEST ? chain->links.n : from + LONGEST;
     for (; end > from + 1; end--) {
         struct tiling t = {l, chain, from, end, .number = {.arena = &l->c->arena}};

@@ -1,6 +1,7 @@
-/* Which axes the stages of a chain have in common, from their indices alone: two dims are one axis if a stage reads the
- * one where it writes the other. An axis can be tiled if every buffer that the chain makes has it once, no stage reads
- * elsewhere along it or reduces it, and it is an outermost dim of the result. See chain.h. */
+/* Which axes the stages of a chain have in common, according to their indices alone: two dims are the same axis if a
+ * stage reads one where it writes the other. An axis can be tiled if every buffer that the chain makes has it exactly
+ * once, if no stage reads elsewhere along it or reduces it, and if it is an outermost dim of the result. See
+ * chain.h. */
 #include "lower/chain_tiling.h"
 
 static int root_of(const struct tiling *t, int dim) {
@@ -16,7 +17,7 @@ static void unite(struct tiling *t, int a, int b) {
     t->axis.v[b] = a;
     t->apart.v[a] |= t->apart.v[b];
 }
-static int axis_at(const struct stmt *s, expr index) { /* -1: it is no axis of the stage */
+static int axis_at(const struct stmt *s, expr index) { /* -1: it is not an axis of the stage */
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (index->op == X_VAR && index->u.var == s->u.stage.axes[k]) return k;
     return -1;
@@ -74,7 +75,7 @@ static bool unite_dims(struct tiling *t) {
         }
     return visit_stages(t, note_load, t);
 }
-/* Dims of m along the axis. */
+/* How many dims of m lie along the axis. */
 static int dims_along(const struct tiling *t, const struct made *m, int axis) {
     int n = 0;
     for (int k = 0; k < m->buf->nlogical; k++) n += root_of(t, m->first + k) == axis;
@@ -86,8 +87,8 @@ static bool all_have(const struct tiling *t, int axis) {
         if (dims_along(t, &t->made.v[k], axis) != 1) return false;
     return true;
 }
-/* What is read outside of the chain: one buffer, which the last link makes. What else others than its own link read
- * lies between links. */
+/* Finds the only buffer that is read outside of the chain, which the last link makes. Buffers that other links read lie
+ * between links. */
 static bool find_result(struct tiling *t) {
     double most = 0;
     for (int k = 0; k < t->made.n; k++) {

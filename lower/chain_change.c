@@ -1,9 +1,9 @@
-/* The statements of a chain become those of one tile, in loops over all of them. See chain.h. */
+/* Changes the statements of a chain to compute one tile, in loops over all tiles. See chain.h. */
 #include "lower/chain_tiling.h"
 #include "lower/layout.h"
 
-/* Tiles that do not divide their axis overlap, so that all passes are alike; what is computed twice comes out the same.
- * Layers that are alike have equal kernels, so equal places have one name. */
+/* The first cell of the tile. Tiles that do not divide their axis overlap, so that all passes are alike; what is
+ * computed twice has the same value. Equal positions get the same name, so that equal layers have equal kernels. */
 static const struct sym *place_of_tile(struct lowering *l, int axis, int64_t last) {
     const char *name = internf(l->c->names, "from%d", axis);
     for (int k = 0; k < l->froms.n; k++)
@@ -33,7 +33,7 @@ static void enter_loops(struct tiling *t) {
         if (!is_whole(t, k))
             t->axes[k].from = lower_tile_loop(t->l, "tile", k, t->axes[k].passes, t->axes[k].tile, t->axes[k].extent);
 }
-/* The tile of b, where it lies; axis: of each of the first n dims, -1: it is whole. */
+/* A view of b's tile; axis: of each of the first n dims, -1: the dim is not cut. */
 static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, int n) {
     struct lowering *l = t->l;
     expr dims[32], at[32];
@@ -60,7 +60,7 @@ static struct buf *view_result(struct tiling *t) {
 struct change {
     struct tiling *t;
     struct buf *tile;        /* of the result */
-    struct map inside, real; /* axis of a stage -> what it is in a tile, and elsewhere */
+    struct map inside, real; /* axis of a stage -> its expression in a tile, and in the whole buffer */
 };
 static expr change_expr(void *env, expr e) {
     struct change *q = env;
@@ -68,7 +68,7 @@ static expr change_expr(void *env, expr e) {
     if (e->op == X_VAR) return map_get(&q->real, PKEY(e->u.var));
     if (e->op != X_LOAD) return NULL;
     struct buf *b = e->u.buf == q->t->result ? q->tile : e->u.buf;
-    int own = made_of(q->t, e->u.buf) ? b->nlogical : 0; /* dims of which there is a tile alone */
+    int own = made_of(q->t, e->u.buf) ? b->nlogical : 0; /* dims that exist only for one tile */
     for (int k = 0; k < q->t->operands.n; k++) {
         struct operand_view *o = q->t->operands.v[k];
         if (o->buf == e->u.buf && o->view) b = o->view, own = o->dims;
@@ -104,7 +104,7 @@ static void shrink(const struct tiling *t, struct buf *b) {
         if (a >= 0 && !is_whole(t, a)) b->logical[k] = b->dims[k] = x_int(t->l->c, t->axes[a].tile);
     }
 }
-/* What is there before the loops: copies that the links read, and room for the result. */
+/* Moves to before the loops: copies that the links read, and the allocation of the result. */
 static void move_before(struct tiling *t) {
     for (int k = t->from; k < t->end; k++) {
         struct link *link = t->chain->links.v[k];

@@ -1,12 +1,12 @@
-/* How large the tiles of a chain are, which operands give them as views, and whether all that saves time or memory. See
- * chain.h. */
+/* How large the tiles of a chain are, which operands they read through views, and whether all that saves time or
+ * memory. See chain.h. */
 #include "lower/chain_tiling.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 #include <math.h>
 
 /* ---- sizes */
-/* Half of the cache that what lies between kernels shall stay in: the other half is for what they read besides. */
+/* Half of the cache, for the values between kernels; the other half is for everything else that they read. */
 int64_t chain_room(const struct lowering *l) {
     const struct machine *m = l->o->target->machine;
     return (m->l2.bytes ? m->l2.bytes : m->l1.bytes) / 2 * lower_threads(l);
@@ -36,14 +36,14 @@ static void find_outside(struct tiling *t) {
     t->outside = bytes_of(t->l->c, t->result);
     visit_stages(t, note_outside, &q);
 }
-/* Bytes of the largest value between links, and of what comes and goes, for one cell of all tiled axes. */
+/* Bytes for one cell of all tiled axes: of the largest value between links, and of what is read and written outside. */
 static double bytes_along(const struct tiling *t) {
     double cells = 1;
     for (int k = 0; k < t->naxes; k++) cells *= typical(t->l->c, t->axes[k].extent, k == 0);
     return (bytes_of(t->l->c, t->largest) + t->outside) / fmax(cells, 1);
 }
-/* At least half of what fits, such that the passes compute the fewest cells, and of those the largest tile. divides:
- * one that overlaps no other, of whatever size. */
+/* The tile of at least half the size that fits for which all passes together compute the fewest cells; the largest of
+ * several. divides: only tiles that do not overlap, however small. */
 static int64_t tile_of(int64_t extent, int64_t fit, bool divides, int64_t *passes) {
     int64_t tile = 0;
     *passes = 0;
@@ -60,11 +60,11 @@ static bool is_open_inside(const struct buf *b) {
         if (!x_is_int(b->logical[k], &extent)) return true;
     return false;
 }
-/* As many cells of the axes, the innermost first, as there is room for. An open axis is whole, or outside of those that
- * are not: then a tile is one cell of it. With open sizes inside it is proved of tiles that divide their axis alone
- * that they lie in it. false: all axes are whole. */
+/* Chooses tiles as large as there is room for, starting with the innermost axis. An open axis stays whole; but outside
+ * of cut axes its tile is one cell. If sizes inside are open, only tiles that divide their axis can be proved to lie
+ * inside. false: no axis was cut. */
 static bool size_tiles(struct tiling *t) {
-    enum { FEW = 16 }; /* rows that a kernel of sums needs to use what it reads often enough */
+    enum { FEW = 16 }; /* rows that a sum's kernel needs to reuse often enough what it reads */
     struct ctx *c = t->l->c;
     bool divides = is_open_inside(t->largest) || is_open_inside(t->result), tiled = false;
     double bytes = bytes_along(t), fit = bytes > 0 ? fmax((double)chain_room(t->l) / bytes, FEW) : 0;
@@ -84,14 +84,14 @@ static bool size_tiles(struct tiling *t) {
 static bool may_be_viewed(struct lowering *l, struct buf *b) {
     return b->scope != SC_CONST && b->scope != SC_REGION && lower_stored(l, b) == b;
 }
-/* So many of b's outermost dims lie outermost in memory, too, as they are. */
+/* How many of b's outermost dims are also outermost in memory, and unchanged by its layout. */
 static int dims_in_place(struct ctx *c, const struct buf *b) {
     int n = 0;
     while (n < b->nlogical && n < b->nd && b->map[n] == x_var(c, b->lvar[n]) && b->dims[n] == b->logical[n]) n++;
     return n;
 }
-/* Can it be proved of b's tiles that they lie in b? axis: of each of the first n dims, which lie in place; -1: it is
- * whole. */
+/* Can b's tiles be proved to lie inside of b? axis: of each of the first n dims, all unchanged by the layout; -1: the
+ * dim is not cut. */
 static bool lies_inside(struct tiling *t, const struct buf *b, const int *axis, int n) {
     struct ctx *c = t->l->c;
     expr at[32], cells = x_int(c, 1);
@@ -111,7 +111,7 @@ static bool result_may_be_viewed(struct tiling *t) {
     return may_be_viewed(t->l, t->result) && buf_is_plain(t->result) &&
            lies_inside(t, t->result, axis, t->result->nlogical);
 }
-/* The dims that a view can stand for: cells of one pass each, and of the last of them a tile. */
+/* Finds the dims that a view can cover: in each pass one cell of each, and a tile of the last of them. */
 static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
     struct buf *b = o->buf;
     if (!may_be_viewed(t->l, b)) return;
@@ -121,7 +121,7 @@ static void begin_operand(struct tiling *t, struct operand_view *o, expr load) {
         if (!moves && !x_is(b->logical[k], 1)) return;
         o->axis[k] = a;
         if (!moves) continue;
-        /* Past its end a padded operand has the fill value, which a view has not. */
+        /* past its end a padded operand reads as the fill value, but a view does not */
         if (!x_proves_le(t->l->c, t->axes[a].extent, b->logical[k]) || !lies_inside(t, b, o->axis, k + 1)) return;
         o->dims = k + 1;
         if (t->axes[a].tile > 1) return;
@@ -146,7 +146,7 @@ static bool note_operand(void *env, expr e) {
         if (o->axis[k] != axis_of_index(t, e->arg[k])) o->dims = 0; /* read in two ways */
     return true;
 }
-/* The axes of the tiling in an index, as bits. */
+/* Collects the axes of the tiling that occur in an index, as bits. */
 struct axes_in {
     const struct tiling *t;
     unsigned axes;
@@ -162,7 +162,8 @@ static unsigned axes_read(const struct tiling *t, expr load, int from) {
     for (int k = from; k < load->n - load->has_fill; k++) x_visit(load->arg[k], note_axis, &q);
     return q.axes;
 }
-/* A kernel that gets the place as a number could not prove that it lies inside of an open size: a view alone does. */
+/* Only views may depend on tiles of an axis of open size: a kernel that gets the position as a number could not prove
+ * that it lies inside. */
 static bool reads_closed(void *env, expr e) {
     struct tiling *t = env;
     int64_t extent;
@@ -174,14 +175,14 @@ static bool reads_closed(void *env, expr e) {
 }
 
 /* ---- what it saves */
-/* Cycles and bytes of the chain, without what lies between its links. */
+/* Cycles and bytes of the chain, apart from the values between its links. */
 struct traffic {
     struct tiling *t;
     double sums;  /* cycles of its products alone */
-    double again; /* bytes that every pass reads from beyond the cache */
+    double again; /* bytes that more than one pass reads from beyond the cache */
     struct map seen;
 };
-/* The type of what is read first. */
+/* The type of the first load. */
 static bool find_type(void *env, expr e) {
     if (e->op == X_LOAD) *(enum dtype *)env = e->u.buf->type;
     return e->op != X_LOAD;
@@ -196,7 +197,8 @@ static void note_sum(struct traffic *r, const struct stmt *s) {
         r->sums += typical_cells(c, s->u.stage.axes, s->u.stage.naxes, 1) *
                    typical_cells(c, s->u.stage.red, s->u.stage.nred, 1) / products;
 }
-/* What every pass of the innermost loop reads whole comes from beyond the cache each time if it is too large. */
+/* If every pass of the innermost loop reads all of a buffer that the cache cannot hold, it comes from beyond the cache
+ * each time. */
 static bool note_read(void *env, expr e) {
     struct traffic *r = env;
     struct tiling *t = r->t;
@@ -213,14 +215,19 @@ static bool note_read(void *env, expr e) {
     if (of_a_pass > (double)chain_room(t->l)) r->again += bytes * (typical(c, t->axes[inner].passes, true) - 1);
     return true;
 }
-/* It saves time, where what comes and goes does not push out of the cache what shall stay; or the memory of what is far
- * more than all else. */
+/* Tiling pays if it saves time, and what is read and written outside does not evict the values between links; or if
+ * these need far more memory than everything outside. */
 static bool is_worth_it(struct tiling *t) {
-    enum { PART = 20, TIMES = 2 }; /* of the time that products take; as much as what lies outside */
+    enum {
+        PART = 20,
+        TIMES = 2
+    }; /* PART: of the time of the products that must be saved, as 1/PART; TIMES: as much
+        * memory as what lies outside */
     struct traffic r = {t, 0, 0, {.arena = &t->l->c->arena}};
     for (int k = 0; k < t->stages.n; k++) note_sum(&r, t->stages.v[k]);
     visit_stages(t, note_read, &r);
-    double saved = (2 * t->between - r.again) * t->l->o->target->machine->l2.byte; /* it would be written and read */
+    double saved = (2 * t->between - r.again) * t->l->o->target->machine->l2.byte; /* written and read again, without
+                                                                                    * tiling */
     bool time = saved * PART > r.sums && t->between >= t->outside;
     return saved > 0 && (time || t->between > TIMES * t->outside);
 }

@@ -1,4 +1,5 @@
-/* What grouping needs to know of a node: its class and how it reads, from the stages of its definition; see group.h. */
+/* What grouping needs to know of a node: its class and how it reads, derived from the stages of its definition; see
+ * group.h. */
 #include "ir/base/checked.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
@@ -12,7 +13,7 @@ const char *stage_class_name(enum stage_class k) {
     return names[k];
 }
 
-/* Definitions are run over buffers of one scratch procedure, each node's once; what was asked of them is kept. */
+/* Definitions are run over buffers of a scratch procedure, once per node; the answers are kept. */
 struct probes {
     struct graph *g;
     struct ctx *c;
@@ -54,8 +55,8 @@ static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
     return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }
 
-/* One factor has every axis of the other, and both read those as they are: each of a batch has a single row. Not so
- * groups of channels. */
+/* One factor has all batch axes of the other, and both index them directly, so each batch has a single row. Groups of
+ * channels are not like that. */
 static bool has_single_rows(const struct problem *p) {
     const struct stmt *s = p->stages.v[0];
     uint64_t both = p->a.wide & p->b.wide;
@@ -68,9 +69,9 @@ static bool has_single_rows(const struct problem *p) {
 static bool is_matrix_product(const struct problem *p) {
     return p->cls == PROBLEM_CONTRACTION && (p->apart || has_single_rows(p));
 }
-/* What grouping and layouts can make of a stage. Places that data give, and factors that are changed before they are
- * multiplied by more than a zero point, are for no group yet; nor are products of groups of channels, which are taken
- * for what their indices look like. */
+/* What grouping and layouts can do with a stage. Data-dependent indices, and factors that are changed before the
+ * multiplication by more than a zero point, cannot join groups yet. Nor can products of groups of channels: they are
+ * classified by the form of their indices. */
 static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     const struct stmt *s = p->stages.v[0];
     if (p->indirect || p->guarded) return CLASS_OPAQUE;
@@ -86,7 +87,8 @@ static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     }
     return CLASS_OPAQUE;
 }
-/* Reads of b: each index is the output axis at the same place from the end, or constant 0 of a dim of 1 (broadcast). */
+/* Checks that each index of the reads of b is the output axis at the same position, counted from the end, or the
+ * constant 0 of a dim of 1 (broadcast). */
 struct identity {
     const struct stmt *s;
     const struct buf *b;
@@ -106,7 +108,7 @@ static bool check_identity(void *env, expr e) {
     }
     return true;
 }
-/* Checks of sizes that read nothing run before the kernel and do not hinder it. */
+/* Size checks that read no data run before the kernel, so they do not matter here. */
 static bool reads_nothing(void *env, expr e) {
     (void)env;
     return e->op != X_LOAD;
@@ -174,15 +176,15 @@ bool use_reads(struct probes *q, const struct use *u) {
 }
 
 /* ---- halo */
-enum { HALO_MAX = 64 }; /* a wider border, or that of a window of unknown size, costs more than the tests it saves */
+enum { HALO_MAX = 64 }; /* a wider border, or one of unknown width, costs more than the tests it saves */
 struct halo_scan {
     struct ctx *c;
     const struct buf *b;
     int64_t *lo, *hi;
     bool found, bad;
-    expr fill; /* of the reads so far */
+    expr fill; /* common to the reads so far */
 };
-/* A border of floats holds zeros or an infinity, one of bytes any byte. */
+/* A border of floats can hold zeros or an infinity, one of bytes any value. */
 static bool fits_border(expr e, enum dtype t) {
     if (e->op != X_CONST) return false;
     if (e->type == F32 || e->type == F64) return e->u.f == 0 || isinf(e->u.f);
@@ -244,7 +246,7 @@ bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner, 
         if (buf_of_value(q, n->ins.v[*operand]) == v->u.buf) return true;
     return false;
 }
-/* No axis stands anywhere but in a read at its own place. */
+/* Axes occur only in reads, each at its own position. */
 static bool is_cellwise(const struct stmt *s, expr e, int *budget) {
     if (e->op == X_VAR || --*budget < 0) return false;
     int n = e->n;
@@ -259,7 +261,7 @@ static bool is_cellwise(const struct stmt *s, expr e, int *budget) {
 }
 bool node_is_cellwise(struct probes *q, struct node *n) {
     const struct node_class *r = classify_node(q, n);
-    if (r->cls != CLASS_MAP) return false; /* a view may be one of more axes than its operand has */
+    if (r->cls != CLASS_MAP) return false; /* a view may have more axes than its operand */
     for (int k = 0; k < r->stages.n; k++) {
         const struct stmt *s = r->stages.v[k];
         int budget = 1000;
@@ -276,7 +278,7 @@ bool value_follows_sums(struct probes *q, const struct value *v) {
         enum stage_class cls = n->op && !n->op->control ? classify_node(q, n)->cls : CLASS_OPAQUE;
         if (cls == CLASS_CONTRACT || cls == CLASS_WINDOW) return true;
         if (cls != CLASS_MAP || !node_is_cellwise(q, n)) return false;
-        for (int k = n->ins.n; k--;) /* the first operand that is not repeated over the others' cells */
+        for (int k = n->ins.n; k--;) /* the first operand that is not broadcast */
             if (n->ins.v[k] && type_same_dims(&n->ins.v[k]->type, &v->type)) v = n->ins.v[k];
         if (v->def == n) return false;
     }
@@ -290,7 +292,7 @@ bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     expr v = s->u.stage.value, axes[32];
     if (s->u.stage.op != RED_NONE || v->op != X_LOAD || v->has_fill || v->u.buf->type != s->u.stage.buf->type)
         return false;
-    for (int k = 0; k < s->u.stage.naxes; k++) /* an axis of one element has index 0 on both sides */
+    for (int k = 0; k < s->u.stage.naxes; k++) /* an axis of one element: the index is 0 on both sides */
         axes[k] = x_is(s->u.stage.axes[k]->extent, 1) ? x_int(c, 0) : x_var(c, s->u.stage.axes[k]);
     *off = x_sub(c, buf_offset(c, v->u.buf, v->arg), buf_offset(c, s->u.stage.buf, axes));
     if (!x_visit(*off, no_var, NULL)) return false;

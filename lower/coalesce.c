@@ -1,6 +1,6 @@
-/* Copies that need not be (rules 2 and 3 of docs/storage.md): a slice becomes a view of its operand, and the operands
- * of a Concat are views of its result from the start. Told by what the scheduled kernels do: a copy whose cells lie a
- * constant distance apart, whatever the layout. Works on the entry before reuse.c; see lower.h. */
+/* Removes needless copies (rules 2 and 3 of docs/storage.md): a slice becomes a view of its operand, and the operands
+ * of a Concat become views of its result. Found by looking at what the scheduled kernels do: they copy cells to a
+ * constant distance, whatever the layout. Works on the entry, before reuse.c; see lower.h. */
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
@@ -12,7 +12,7 @@ struct coalesce {
     struct module *m;
     struct storage_uses uses;
     struct map last;   /* buffer -> number of the last statement that writes its storage */
-    struct map number; /* statement -> its number, from 1, in the order of the text */
+    struct map number; /* statement -> its number, from 1, in program order */
     intptr_t numbers;
 };
 static struct buf *root_of(struct coalesce *q, struct buf *b) { return storage_of(&q->uses.views, b); }
@@ -39,7 +39,8 @@ static bool find_write(void *env, struct stmt *s) {
     for (int k = 0; stmt_buf(s, k, &b); k++) w->found |= b.use & BU_WRITTEN && root_of(w->q, b.buf) == w->b;
     return !w->found;
 }
-/* After the call, in its block. Most buffers are written once, before: then nothing need be searched. */
+/* Is b written after the call, in its block? Most buffers are written only once, before, so there is nothing to
+ * search. */
 static bool written_after(struct coalesce *q, struct stmt *call, struct buf *b) {
     struct writing w = {q, b, false};
     if (number_of(&q->last, b) <= number_of(&q->number, call)) return false;
@@ -51,8 +52,8 @@ static bool writes(struct coalesce *q, struct stmt *call, struct buf *b) {
     find_write(&w, call);
     return w.found;
 }
-/* A kernel may be for the one size that a check leaves. The view's sizes are the entry's, and must themselves say that
- * it fits. */
+/* A kernel may have been made for the only size that a check allows. But the view's sizes are the entry's, and these
+ * must prove that it fits. */
 static bool lies_within(struct coalesce *q, const struct buf *b, const struct buf *of, int64_t cells) {
     return x_proves_le(q->c, x_addi(q->c, buf_cells(q->c, b), cells), buf_cells(q->c, of));
 }
@@ -64,7 +65,7 @@ static struct stmt *view_stmt(struct coalesce *q, struct buf *b, struct buf *of,
     if (number_of(&q->last, b) > number_of(&q->last, root)) map_put(&q->last, PKEY(root), map_get(&q->last, PKEY(b)));
     return s;
 }
-/* call copy(in x, out y) where y is a part of x: a view instead. */
+/* call copy(in x, out y), where y is a part of x: makes y a view instead. */
 static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     struct proc *p = call->u.call.callee;
     int64_t cells;
@@ -86,7 +87,7 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     stmt_remove(alloc);
     return true;
 }
-/* Operand x of the call lies in result y from the start. */
+/* Makes operand x of the call a view of its result y from the start. */
 static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix) {
     struct proc *p = call->u.call.callee;
     struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix];
@@ -110,7 +111,7 @@ static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix
             (size_t)(call->u.call.nbufs - ix - 1) * sizeof *call->u.call.bufs);
     call->u.call.nbufs--;
     for (struct stmt *s = ay; s; s = s->next)
-        if (s == ax) goto ordered; /* y is there first */
+        if (s == ax) goto ordered; /* y is allocated first already */
     stmt_remove(ay);
     stmt_insert_before(ax, ay);
 ordered:

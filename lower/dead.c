@@ -1,12 +1,12 @@
-/* Dead kernels: a definition may need only the known sizes of an operand and never load it (the shape of a Reshape), so
- * kernels that compute such operands have no reader once everything is lowered. Stands at the end of lowering. */
+/* Dead kernels: a definition may only use the sizes of an operand and never load it (the shape of a Reshape). Kernels
+ * that compute such operands have no readers once everything is lowered. Runs at the end of lowering. */
 #include "lower/lower.h"
 
 struct dead {
     struct ctx *c;
     struct proc *entry;
     struct map views;  /* see note_views */
-    struct map wanted; /* storage that something reads, or that leave the entry */
+    struct map wanted; /* storage that something reads or that leaves the entry */
     struct map called; /* procedures */
     bool changed;
 };
@@ -44,7 +44,7 @@ static bool drop_call(void *env, struct stmt *s) {
     return d->changed = true;
 }
 
-/* ---- storage and procedures that nothing mentions any more */
+/* ---- storage and procedures that are no longer used */
 static bool note_use(void *env, struct stmt *s) {
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)

@@ -1,7 +1,7 @@
-/* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes.
- * A group grows from its first node through the nodes that read it, in node order, and keeps the longest run of them
- * of which one result alone is read outside. That result is the last node's, so nothing that reads the group can feed
- * it, and groups run in the order of their last nodes. */
+/* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes. A
+ * group grows from its first node, in node order, through the nodes that read it. It is then cut to the longest prefix
+ * of which only one result is read outside. That result belongs to the last node, so no reader of the group can also
+ * feed it, and groups can run in the order of their last nodes. */
 #include "lower/group.h"
 #include "ir/graph/op.h"
 #include "lower/problem/problem.h"
@@ -12,9 +12,9 @@ enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, STAGES_MAX = 128
 struct info { /* of a node */
     const struct node_class *cls;
     int position;
-    bool through;                /* a view that all its readers read through */
-    bool alone;                  /* the user wants a kernel of its own */
-    struct group *group, *trial; /* trial: a group that tries the node */
+    bool through;                /* a view that all its readers read through, so that it needs no kernel */
+    bool alone;                  /* the user wants a separate kernel for it */
+    struct group *group, *trial; /* trial: the group that is trying to add the node */
 };
 struct grouping {
     struct probes *probes;
@@ -40,9 +40,9 @@ static struct group *new_group(struct grouping *q, struct node *n) {
     return gr;
 }
 
-/* ---- views that are read through */
-/* Does the product have so few rows that sums across lanes take less than turning all of its factor v (a step of
- * decoding reads each key once; lower/algorithm/turned.c)? Without lanes it never pays. */
+/* ---- views that readers read through */
+/* Does the product have so few rows that sums across lanes are faster than transposing all of its factor v? (A decoding
+ * step reads each key once; lower/algorithm/turned.c.) Not on a machine without lanes. */
 static bool is_read_as_fast(struct grouping *q, struct node *product, struct value *v) {
     struct block stages = classify_node(q->probes, product)->stmts;
     struct problem p;
@@ -54,7 +54,7 @@ static bool is_read_as_fast(struct grouping *q, struct node *product, struct val
     if (o->read->u.buf != b || p.a.read->u.buf == p.b.read->u.buf) return false;
     return lanes < 2 || typical_rows(q->c, p.sum, o) * lanes < depth;
 }
-/* Without a fill value for what lies outside of v. */
+/* No load of v has a fill value for indices outside of it. */
 static bool fills(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env && e->has_fill); }
 static bool reads_inside(struct grouping *q, struct node *n, struct value *v) {
     const struct node_class *k = classify_node(q->probes, n);
@@ -63,8 +63,8 @@ static bool reads_inside(struct grouping *q, struct node *n, struct value *v) {
         inside &= x_visit(k->stages.v[i]->u.stage.value, fills, probed_operand(q->probes, v));
     return inside;
 }
-/* A contraction reads a permuted constant, which is packed anyway, or one whose cells still lie along the last axis, or
- * one that it reads for a few rows. */
+/* A contraction can read through a permutation of a constant, which is packed anyway; of a value whose cells stay
+ * contiguous along the last axis; or of one that it reads for only a few rows. */
 static bool read_through(struct grouping *q, struct node *n) {
     int k;
     bool inner, part;
@@ -105,14 +105,14 @@ static int outside_operands(struct grouping *q, const struct node *n, const stru
         for (int k = 0; k < m->ins.n && m != gr->anchor; k++) {
             struct value *v = m->ins.v[k];
             if (!v || in_group(q, v->def, gr) || map_get(&seen, PKEY(v))) continue;
-            if (v->init && tensor_count(v->init) == 1) continue; /* a number in the code */
+            if (v->init && tensor_count(v->init) == 1) continue; /* it becomes a number in the code */
             map_put(&seen, PKEY(v), v);
             count++;
         }
     }
     return count;
 }
-/* A map of the group's extents that reads the group's values at its own index. */
+/* n is a map with the group's extents that reads the group's values at its own index; returns NULL, or why not. */
 static const char *elementwise(struct grouping *q, const struct node *n, const struct group *gr) {
     const struct node_class *nc = info_of(q, n)->cls;
     if (nc->cls != CLASS_MAP) return "consumer-not-map";
@@ -131,7 +131,8 @@ static double row_cells(struct ctx *c, const struct row_space *r, const struct s
         if (row_role(r, s->u.stage.axes[k]) == ROW_INNER) cells *= (double)x_typical(c, s->u.stage.axes[k]->extent, 1);
     return cells;
 }
-/* All stages of the group and of n share rows, and a row with its scratch stays in the cache. */
+/* All stages of the group and of n share rows, and a row with its scratch fits into the cache; returns NULL, or why
+ * not. */
 static const char *shares_rows(struct grouping *q, const struct node *n, const struct group *gr) {
     struct stmt *stages[STAGES_MAX] = {0};
     struct row_space r;
@@ -148,13 +149,13 @@ static const char *shares_rows(struct grouping *q, const struct node *n, const s
         if (q->m && row_cells(q->c, &r, stages[k]) > q->m->row_cells) return "row-too-large";
     return outside_operands(q, n, gr) > ROW_OPERANDS_MAX ? "too-many-operands" : NULL;
 }
-/* Rows of other kinds would be computed with those of the product, none of whose factors could be packed then. */
+/* Other row stages must not join a product: neither of its factors could be packed then. */
 static bool has_product(struct grouping *q, const struct group *gr) {
     for (int k = 0; k < gr->nodes.n; k++)
         if (info_of(q, gr->nodes.v[k])->cls->product) return true;
     return false;
 }
-/* Reason why n does not join the group, or NULL: it may. *rows: it does as a member of a row group. */
+/* Why n cannot join the group; NULL: it can. *rows: as a member of a row group. */
 static const char *refusal(struct grouping *q, const struct node *n, const struct group *gr, bool *rows) {
     struct info *i = info_of(q, n);
     enum stage_class cls = i->cls->cls;
@@ -184,7 +185,7 @@ static int last_use(struct grouping *q, const struct node *n) {
         }
     return last;
 }
-/* Is the value read outside, or are its sizes asked for before the group is done? */
+/* Is the value read outside, or are its sizes needed before the group is done? */
 static bool leaves_group(struct grouping *q, const struct use *u, const struct group *gr) {
     struct info *user = u->region ? NULL : info_of(q, u->node);
     if (user && user->trial == gr) return false;
@@ -197,19 +198,19 @@ static bool used_outside(struct grouping *q, const struct node *n, const struct 
             if (leaves_group(q, &n->outs.v[k]->uses.v[j], gr)) return true;
     return false;
 }
-/* Only the last node is read outside. */
+/* Only the last node's result is read outside. */
 static bool closed(struct grouping *q, const struct group *gr) {
     for (int k = 0; k + 1 < gr->nodes.n; k++)
         if (used_outside(q, gr->nodes.v[k], gr)) return false;
     return true;
 }
-/* A result of the region can only be the last: the group never closes with a node behind it. */
+/* A result of the region must be the group's last: no later node could close the group. */
 static bool ends_here(const struct node *n) {
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k] && value_is_result(n->outs.v[k])) return true;
     return false;
 }
-/* Why the last node's first reader stayed outside. */
+/* Why the first reader of the last node's result did not join. */
 static const char *why_ended(struct grouping *q, struct group *gr) {
     const struct node *last = gr->nodes.v[gr->nodes.n - 1];
     const char *why = NULL;
@@ -224,7 +225,7 @@ static const char *why_ended(struct grouping *q, struct group *gr) {
         }
     return why;
 }
-/* From here on floats would pass through memory where bytes could: n makes them of bytes, for a reader that can do so
+/* Ending the group before n keeps bytes in memory: n converts them to floats for a reader that can do the conversion
  * itself. */
 static bool better_for_reader(struct grouping *q, const struct node *n) {
     const struct value *v = n->outs.v[0], *x = n->ins.n ? n->ins.v[0] : NULL;
@@ -236,7 +237,7 @@ static void join(struct grouping *q, struct group *gr, struct node *n) {
     PUSH(&q->c->arena, &gr->nodes, n);
     info_of(q, n)->trial = gr;
 }
-/* What makes floats of bytes for n alone goes with it: a residual. */
+/* A conversion of bytes to floats that only n reads joins along with n: a residual. */
 static void join_widened(struct grouping *q, struct group *gr, const struct node *n) {
     for (int k = 0; k < n->ins.n; k++) {
         struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
@@ -270,14 +271,15 @@ static void grow(struct grouping *q, struct group *gr) {
     }
     gr->refused = why_ended(q, gr);
 }
-/* A group from n on, unless it is in one. */
+/* Begins a group at n, unless n is in one. */
 static void begin(struct grouping *q, struct node *n) {
     if (info_of(q, n)->group || info_of(q, n)->through) return;
     struct group *gr = new_group(q, n);
     take_views(q, gr);
     grow(q, gr);
 }
-/* Groups run where their last node stands: then everything they read is there, and nobody reads them earlier. */
+/* A group runs at the position of its last node: everything it reads exists there, and nobody reads its results
+ * earlier. */
 static void sort_groups(struct grouping *q) {
     struct groups *gs = q->gs;
     for (int i = 1; i < gs->list.n; i++)
@@ -294,8 +296,8 @@ bool node_named(const struct node_names *names, const struct node *n) {
     for (int k = 0; k < names->n; k++) named |= !strcmp(names->v[k], n->name);
     return named;
 }
-/* Products of bytes first: what follows one had better be computed with it than with a residual, from which it would go
- * through memory as floats. */
+/* Products of bytes form groups first: their epilogues should not join the group of a residual instead, because the
+ * result would then go through memory as floats. */
 struct groups *group_region(struct probes *probes, struct region *r, const struct machine *m, bool fuse,
                             struct node_names alone) {
     struct ctx *c = probes_ctx(probes);

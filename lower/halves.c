@@ -1,9 +1,9 @@
-/* Floats of 16 bits between kernels: their cells lie as f32, rounded when they are stored, so that kernels read them
- * without conversion and are scheduled as those of f32 are. Machines that cannot round them leave them as precise as
- * they were computed; a Cast rounds by itself. What an instruction multiplies as it is stays so (narrow.h). Constants
- * become f32 where that takes fewer cycles. Part of lowering: called for the statements of each group, before they are
- * outlined. What others see stays as the model has it: inputs, outputs, what goes into bodies and texts of kernels and
- * comes out of them; GPUs have instructions for it. See docs/storage.md. */
+/* 16-bit floats between kernels: their cells are stored as f32, rounded when they are stored, so that kernels read them
+ * without conversion and are scheduled like those of f32. On machines that cannot round to them, values keep the
+ * precision in which they were computed; only a Cast rounds. What an instruction multiplies in 16 bits stays so
+ * (narrow.h). Constants become f32 where that takes fewer cycles. Called during lowering for the statements of each
+ * group, before they are outlined. Nothing changes in what others see: inputs, outputs, and what goes into or comes out
+ * of bodies and kernel texts; nor on GPUs, which have instructions for 16-bit floats. See docs/storage.md. */
 #include "ir/base/dtype.h"
 #include "ir/graph/graph.h"
 #include "lower/algorithm/constants.h"
@@ -16,12 +16,12 @@ struct halves {
     struct lowering *l;
     struct map narrow; /* buffers that keep their type */
 };
-/* The type that each cell of b has been rounded to. */
+/* The type to which each cell of b has been rounded. */
 static enum dtype rounded_to(const struct lowering *l, const struct buf *b) {
     uintptr_t type = (uintptr_t)map_get(&l->halves, PKEY(b));
     return type ? (enum dtype)type : b->type;
 }
-/* Is e a value of type t whatever it is computed from? */
+/* Is e certain to be a value of type t? */
 static bool is_exact(const struct lowering *l, enum dtype t, expr e) {
     switch (e->op) {
     case X_LOAD: return rounded_to(l, e->u.buf) == t && (!e->has_fill || is_exact(l, t, e->arg[e->n - 1]));
@@ -41,7 +41,7 @@ static expr rounded(const struct lowering *l, enum dtype t, expr e) {
 static void keep(struct halves *q, struct buf *b) {
     if (dtype_is_half(b->type)) map_put(&q->narrow, PKEY(b), b);
 }
-/* Sums that are rounded at every step, and what is not computed by stages and stores. */
+/* Finds sums that are rounded at every step, and buffers that are not only used by stages and stores. */
 static bool find_narrow(void *env, struct stmt *s) {
     struct halves *q = env;
     struct named_buf b;
@@ -79,9 +79,9 @@ static bool round_stores(void *env, struct stmt *s) {
 }
 
 /* ---- constants */
-/* Does it take fewer cycles to read a constant of halves as f32 than to convert it at each read? A sum multiplies what
- * it reads while the next bytes come, so only the longer of both counts; rows of a tile share what they read of its
- * factor: a quarter of the registers. What is more than the second level holds comes from memory in each run. */
+/* Does it take fewer cycles to read a constant of halves as f32 than to convert it at each read? A sum multiplies while
+ * the next bytes arrive, so only the longer of the two counts. The rows of a tile, about a quarter of the registers,
+ * share what they read of the constant. What exceeds the second level of cache comes from memory in each run. */
 bool worth_widening(const struct lowering *l, enum dtype half, const struct tensor *t, double reads, bool summed) {
     const struct machine *m = l->o->target->machine;
     const struct operation *convert = machine_op(m, X_CAST, half), *multiply = machine_multiply_add(m, F32);

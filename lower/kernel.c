@@ -1,5 +1,5 @@
-/* A kernel between outlining and the finished module: found again when an equal one exists, scheduled, its parameters'
- * layouts carried over to the buffers of the entry, its scratch moved there. */
+/* A kernel from outlining to the finished module: reused if an equal one exists, otherwise scheduled; the layouts of
+ * its parameters are applied to the buffers of the entry, and its scratch memory is moved there. */
 #include "lower/layout.h"
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
@@ -11,8 +11,8 @@ struct known_kernel {
     const char *text;
     struct proc *p;
     VEC(struct buf *) scratch;
-    VEC(const char *) nodes; /* that it is for */
-    struct map noted;        /* the same */
+    VEC(const char *) nodes; /* nodes for which it was made */
+    struct map noted;        /* the same as a set */
 };
 struct kernel_list {
     VEC(struct known_kernel *) v;
@@ -22,7 +22,8 @@ struct kernel_list *kernel_list_new(struct ctx *c) {
     return NEW(&c->arena, struct kernel_list);
 }
 
-/* Reads the kernel zeros that lie in no border? What they are multiplied by may have to be finite, then. */
+/* Does the kernel read zeros outside of a buffer other than in its border? Then what they are multiplied by may have to
+ * be finite. */
 struct zeros {
     const struct proc *p;
     const struct param_layout *lay;
@@ -37,7 +38,7 @@ static void find_zeros(void *env, const struct stmt *s, expr load) {
 static char kind_of_data(const struct zeros *q, const struct tensor *t) {
     return !t ? '-' : q->found && !x_data_is_finite(t) ? 'i' : 'c';
 }
-/* Equal text before scheduling (with the same constant parameters) means an equal kernel. */
+/* Kernels are equal if their texts before scheduling, and their constant parameters, are equal. */
 static const char *kernel_text(struct ctx *c, struct proc *p, const struct param_layout *lay) {
     struct text t = {0};
     const char *name = p->name;
@@ -52,8 +53,8 @@ static const char *kernel_text(struct ctx *c, struct proc *p, const struct param
     text_free(&t);
     return r;
 }
-/* Scratch that is left in the arena becomes a parameter: the entry's plan places it with everything else. In a parallel
- * loop there are several, one for each thread. */
+/* Scratch memory that remains in the arena becomes a parameter: the entry's plan places it with everything else. In a
+ * parallel loop there is one for each thread. */
 static bool find_scratch(void *env, struct stmt *s) {
     const char **base = env;
     if (s->kind == S_FOR && s->u.loop.kind == LK_PARALLEL) return false;
@@ -79,17 +80,18 @@ static bool has_pad_lanes(const struct param_layout *lay, const struct buf *b) {
     return (lay->block && !divides(lay->block, b->logical[1])) ||
            (p->lanes && !divides(p->lanes, b->logical[p->along]));
 }
-/* The arena is reused: whoever writes the inside of a result also writes its border and its pad lanes, in every run. */
+/* The arena is reused, so whoever writes the inside of a result must also write its border and pad lanes, in every
+ * run. */
 static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {
     for (int k = 0; k < p->params.n; k++) {
         const struct stmt *last = p->body.last;
         if (p->params.v[k].dir == DIR_IN || !(lay[k].halo || has_pad_lanes(&lay[k], p->params.v[k].buf))) continue;
         if (!step_do(c, p, &(struct step){.kind = STEP_BORDER, .u.of = {p->params.v[k].buf->base}}))
             BUG("kernel %s cannot write its border", p->name);
-        if (p->body.last == last) p->steps.n--; /* a kernel that was widened fills its pad lanes itself */
+        if (p->body.last == last) p->steps.n--; /* not needed: a widened kernel fills its pad lanes itself */
     }
 }
-/* What the kernel is made for now: a few of the lines, with commas between. */
+/* The nodes for which the current kernel is made: a few of them, separated by commas. */
 static const char *nodes_in_short(struct lowering *l) {
     enum { SHOWN = 3 };
     struct text t = {0};
@@ -129,7 +131,7 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
 }
 
 /* ---- layouts of the call's buffers */
-/* arg: a buffer of the entry; the kernel may have other names for sizes that a check made equal. */
+/* arg: a buffer of the entry. The kernel may have other names for sizes that a check has proved equal. */
 static bool same_layout(struct lowering *l, const struct buf *arg, const struct buf *param, struct subst *by) {
     if (arg->nd != param->nd || !arg->pad != !param->pad) return false;
     for (int k = 0; k < arg->nd; k++) {
@@ -145,7 +147,7 @@ static bool same_map(struct ctx *c, const struct buf *a, const struct buf *b) {
         if (x_subst(c, a->map[k], &s) != b->map[k]) return false;
     return true;
 }
-/* The constant packed as the parameter wants it: one entry buffer for each packing in use. */
+/* The constant, packed as the parameter needs it: one buffer of the entry for each packing. */
 static struct buf *packed_const(struct lowering *l, struct buf *b, const struct buf *param, struct subst *by) {
     if (buf_is_plain(param) && buf_is_plain(b)) return b;
     for (int k = 0; k < l->entry->bufs.n; k++) {
@@ -185,14 +187,14 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
     call->u.call.bufs = bufs;
     call->u.call.nbufs = n;
 }
-/* A kernel over physical cells (a border) takes the buffer as it is; all others are written over logical indices. */
+/* A kernel over physical cells (for a border) takes the buffer as it is; all others use logical indices. */
 static bool logical_form(struct lowering *l, const struct buf *param, const struct buf *arg) {
     if (param->nd != arg->nlogical) return false;
     for (int k = 0; k < param->nd; k++)
         if (param->dims[k] != sizes_in_kernel(l->sizes, arg->logical[k])) return false;
     return true;
 }
-/* Each once, in the order of the calls. */
+/* Adds each node once, in the order of the calls. */
 static void note_nodes(struct lowering *l, struct known_kernel *k) {
     for (const char *s = l->nodes, *end; s; s = *end ? end + 1 : NULL) {
         end = s + strcspn(s, "\n");

@@ -1,5 +1,5 @@
-/* Choosing layouts; see layout.h. A float tensor of one to three spatial axes is blocked by its channels when a
- * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
+/* Choosing layouts; see layout.h. A float tensor with one to three spatial axes gets its channels in blocks if a
+ * contraction or window makes it, or if a map reads one with blocks; it gets a border if windows read past its edge. */
 #include "lower/layout.h"
 #include "ir/base/checked.h"
 #include "ir/graph/op.h"
@@ -15,7 +15,7 @@ static bool has_blocks(struct lowering *l, const struct value *v) {
     const struct value_layout *lay = layout_of_value(l, v);
     return lay && lay->block;
 }
-/* Vectors of it are computed with in lanes of 32 bits, however narrow it lies in memory. */
+/* However narrow it is in memory, vectors compute with it in 32-bit lanes. */
 static bool fills_lanes(enum dtype t) { return t == F32 || dtype_is_half(t) || dtype_is_byte(t); }
 enum { BLOCK_MAX = 4096 };
 static int lanes_for(const struct lowering *l, const struct value *v) {
@@ -26,11 +26,14 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
     if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 ||
         v->type.rank > 5 || !x_is_int(v->type.dims[1], &channels))
         return 0;
-    if (2 * channels < (lanes < 2 ? group : lanes)) return 0; /* more than half of it all would be padding */
-    if (lanes < 2) return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all of them */
+    if (2 * channels < (lanes < 2 ? group : lanes)) return 0; /* otherwise more than half would be padding */
+    if (lanes < 2)
+        return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all channels in
+                                                                                           * one block */
     return machine_block(m, narrow_type(l, v), channels);
 }
-/* Not so what is flattened: rows of pixels go to products and concatenations, which want them plain. */
+/* Does the group read a value in blocks that has the result's channels? Flattening does not count: rows of pixels go to
+ * products and concatenations, which want them plain. */
 static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->ins.n; k++) {
@@ -41,7 +44,8 @@ static bool reads_blocked(struct lowering *l, const struct group *gr, const stru
         }
     return false;
 }
-/* What is put side by side has the same sizes, or the model stops: open ones may be written otherwise. */
+/* Concatenated values have the same sizes, or the run stops with a fault; but open sizes may be different
+ * expressions. */
 static bool may_equal(const struct group *gr, expr a, expr b) {
     int64_t n;
     return a == b || (gr->cls == CLASS_OPAQUE && !(x_is_int(a, &n) && x_is_int(b, &n)));
@@ -49,7 +53,7 @@ static bool may_equal(const struct group *gr, expr a, expr b) {
 struct channel_reads {
     struct ctx *c;
     const struct stmt *s;
-    bool same; /* the very channel; otherwise, one that depends on that of the result alone */
+    bool same; /* exactly the result's channel; otherwise one that depends only on it */
 };
 static bool reads_channel(void *env, expr e) {
     const struct channel_reads *q = env;
@@ -59,8 +63,8 @@ static bool reads_channel(void *env, expr e) {
         ok &= d == 1 || !x_uses_var(q->c, e->arg[1], s->u.stage.axes[d]);
     return ok && (!found || !q->same || (e->arg[1]->op == X_VAR && e->arg[1]->u.var == s->u.stage.axes[1]));
 }
-/* Does each read of the group have the channel of the result, wherever else it reads? So do a resize, and a sum of two
- * operands of which one may turn out to have a single row. */
+/* Does each read of the group use the channel of the result, whatever its other indices are? True for a resize, and for
+ * a sum of two operands, one of which may turn out to have a single row. */
 static bool keeps_channels(struct lowering *l, const struct group *gr, bool same) {
     const struct node_class *k = gr->nodes.n == 1 ? classify_node(l->probes, gr->anchor) : NULL;
     for (int i = 0; k && i < k->stages.n; i++) {
@@ -70,12 +74,14 @@ static bool keeps_channels(struct lowering *l, const struct group *gr, bool same
     }
     return k && k->stages.n;
 }
-/* Channels that are moved in blocks stay blocked: results of a slice, and of what puts blocked operands one beside the
- * other. */
+/* Results of a slice, and of a concatenation whose operands all have blocks, keep the blocks: channels are moved in
+ * blocks. */
 static bool moves_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
     int found = 0, least = gr->cls == CLASS_VIEW ? 1 : 2;
     if ((gr->cls != CLASS_VIEW && gr->cls != CLASS_OPAQUE) || gr->nodes.n != 1 || gr->anchor->outs.n < 1) return false;
-    if (gr->cls == CLASS_VIEW && !keeps_channels(l, gr, false)) return false; /* turned, with equal sizes by chance */
+    if (gr->cls == CLASS_VIEW && !keeps_channels(l, gr, false))
+        return false; /* transposed, and the sizes are only
+                       * equal by chance */
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         struct value *v = gr->anchor->ins.v[k];
         if (!v || v->type.rank != out->type.rank) continue;
@@ -87,7 +93,7 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     }
     return found >= least;
 }
-/* The same in each run: a constant, or what a few nodes compute of constants alone. */
+/* The value is the same in each run: a constant, or computed by a few nodes from constants alone. */
 static bool is_fixed_within(const struct value *v, int *nodes) {
     if (!v || v->init) return true;
     const struct node *n = v->def;
@@ -96,8 +102,9 @@ static bool is_fixed_within(const struct value *v, int *nodes) {
     return fixed;
 }
 static bool is_fixed(const struct value *v) { return is_fixed_within(v, &(int){64}); }
-/* Weights that a run computes are packed by channels where that pays (packing.h); otherwise their rows are read as they
- * lie, and so had all else better be. What is no product has none, nor have squares. */
+/* Does n have packed weights, or need none? Weights computed at run time are packed by channels where that pays
+ * (packing.h); otherwise they are read row by row, and then everything else should be plain as well. What is no product
+ * has no weights, and nor does a square. */
 static bool has_packed_weights(struct lowering *l, struct node *n) {
     const struct node_class *k = classify_node(l->probes, n);
     if (!k->sum) return true;
@@ -121,8 +128,8 @@ static void pack_weights(struct lowering *l, struct node *n) {
     f->layout = layout_packed(l->c, how, b->read->n);
     map_put(&l->packed, PKEY(n), f);
 }
-/* A sum of products in which each channel of v meets weights of its own (depthwise): not a group of them, nor what has
- * no weights (pooling). */
+/* Is n a product in which each channel of v has separate weights (depthwise)? Not if a group of channels shares
+ * weights, or if there are none (pooling). */
 static bool weighs_channels(struct lowering *l, struct node *n, struct value *v) {
     const struct node_class *k = classify_node(l->probes, n);
     if (!k->sum) return false;
@@ -133,8 +140,8 @@ static bool weighs_channels(struct lowering *l, struct node *n, struct value *v)
     x_bounds(l->c, rest, &lo, &hi);
     return apart == 1 && lo == 0 && hi == 0;
 }
-/* A window over channels takes vectors of them, so what it reads had better be blocked too. weighted: by a depthwise
- * convolution, as others are as fast in plain rows, which need no copy. */
+/* A window within channels computes with vectors of channels, so its operand should be in blocks as well. weighted:
+ * only if it is a depthwise convolution; other windows are as fast on plain rows, which need no copy. */
 static bool read_by_window(struct lowering *l, struct value *v, bool weighted) {
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
@@ -146,8 +153,8 @@ static bool read_by_window(struct lowering *l, struct value *v, bool weighted) {
     }
     return false;
 }
-/* By a convolution of groups with fewer channels than vectors have lanes: these are of several groups, if what it reads
- * is blocked. */
+/* Is v read by a convolution in groups of fewer channels than a vector has lanes? Vectors can span several groups if v
+ * is in blocks. */
 static bool read_in_narrow_groups(struct lowering *l, struct value *v) {
     int lanes = machine_lanes(l->o->target->machine, F32);
     for (int i = 0; i < v->uses.n; i++) {
@@ -161,14 +168,15 @@ static bool read_in_narrow_groups(struct lowering *l, struct value *v) {
     }
     return false;
 }
-/* Could the group make blocks of channels by its anchor? */
+/* Can the group's anchor make blocks of channels? */
 static bool may_make_blocks(struct lowering *l, const struct group *gr) {
     bool sums =
         gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
     return sums && has_packed_weights(l, gr->anchor);
 }
-/* It does; but a window of plain rows that were computed computes rows: vectors of channels would be read cell by cell.
- * Of an input it makes blocks: the first of many kernels that then have them. */
+/* It can, and it pays. Not for a window that reads computed plain rows: it computes row by row, since it would have to
+ * gather vectors of channels cell by cell. If it reads an input, it does make blocks: it is the first of many kernels
+ * that then have them. */
 static bool makes_blocks(struct lowering *l, const struct group *gr) {
     bool blocked = gr->cls != CLASS_WINDOW;
     for (int k = 0; k < gr->anchor->ins.n; k++) {
@@ -187,8 +195,8 @@ static bool is_given(struct lowering *l, const struct value *v) {
         if (v->uses.v[k].region && v->uses.v[k].region != l->g->top) return false;
     return value_is_result(v);
 }
-/* Of what only the model gives, maps and moves write plain cells, which they would take one by one out of blocks; rows
- * do as well without, as blocks would cost two copies. */
+/* Does n compute only results of the model, by a map or a move? Those write plain cells, because they would take them
+ * out of blocks one by one. Row kernels are as fast without blocks, which would cost two copies. */
 static bool writes_plain(struct lowering *l, struct node *n) {
     for (int i = 0; i < n->outs.n; i++) {
         const struct value *v = n->outs.v[i];
@@ -199,7 +207,7 @@ static bool writes_plain(struct lowering *l, struct node *n) {
     enum stage_class cls = n->op->control ? CLASS_OPAQUE : classify_node(l->probes, n)->cls;
     return cls == CLASS_MAP || cls == CLASS_VIEW || cls == CLASS_ROW;
 }
-/* What a model gives and kernels read, too, lies as they want it; the caller gets a plain copy. */
+/* A result of the model that kernels read as well has the layout that they want; the caller gets a plain copy. */
 static bool is_given_and_read(struct lowering *l, const struct value *v) {
     bool read = false;
     for (int k = 0; k < v->uses.n && !read; k++) {
@@ -211,13 +219,15 @@ static bool is_given_and_read(struct lowering *l, const struct value *v) {
 static bool keeps_plain(struct lowering *l, const struct value *v) {
     return must_be_plain(l, v) || (value_is_result(v) && !is_given_and_read(l, v));
 }
-/* So do windows and rows of blocks, which compute vectors of channels there and cell by cell across them. Products
- * write plain cells as well, and so do maps and moves, which may make far more than they read. */
+/* Likewise for windows and row kernels on blocks: they compute vectors of channels in blocks, but cell by cell across
+ * them. Not for products, which write plain cells just as well, nor for maps and moves, which may write far more than
+ * they read. */
 static bool is_given_of_blocks(struct lowering *l, const struct group *gr, const struct value *v) {
     return machine_lanes(l->o->target->machine, F32) > 1 && (gr->cls == CLASS_WINDOW || gr->cls == CLASS_ROW) &&
            is_given(l, v) && !must_be_plain(l, v) && reads_blocked(l, gr, v);
 }
-/* What is added to the result of a window or a convolution, in the same kernel, is read in lanes if it lies as that. */
+/* Is v added to the result of a window or convolution in the same kernel? Then it is read in lanes if it has the same
+ * layout. */
 static bool joins_blocks(struct lowering *l, const struct groups *gs, const struct value *v) {
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
@@ -249,16 +259,17 @@ const char *layout_why_plain(struct lowering *l, const struct value *v) {
     if (!lanes_for(l, v)) return "its channels would leave more than half of the lanes empty";
     return "no product or window over its channels makes or reads it, nor what is computed of blocks";
 }
-/* What a kernel text reads or makes; and what goes into a body or comes out of one: its readers and makers there choose
- * layouts on their own, not knowing of those outside, and carried values change places with others. */
+/* Operands and results of n must be plain. Kernel texts need that; and for what goes into a body or comes out of one,
+ * the nodes inside choose layouts without knowing those outside, and carried values change places. */
 static void find_plain(struct lowering *l, const struct node *n) {
     for (int k = 0; k < n->ins.n; k++)
         if (n->ins.v[k]) layout_for(l, n->ins.v[k])->plain = true;
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k]) layout_for(l, n->outs.v[k])->plain = true;
 }
-/* Micro-kernels that take several steps of a sum want channels side by side: a parameter is copied anyway when it gets
- * a border, and its blocks make up for a copy of their own; so does what they multiply in 16 bits, whoever makes it. */
+/* Is v read by a convolution with packed weights? Micro-kernels that take several steps of a sum need channels side by
+ * side. A parameter is copied anyway if it gets a border, and otherwise blocks are worth a copy; also for what is
+ * multiplied in 16 bits. */
 static bool read_in_groups(struct lowering *l, const struct value *v) {
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
@@ -271,7 +282,7 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
     }
     return false;
 }
-/* The last axis of what it reads becomes the channels: these lie side by side there, and in blocks. */
+/* Does n make the last axis of its operand the channels? They are contiguous there, as they are in blocks. */
 static bool turns_channels(struct lowering *l, struct node *n) {
     const struct node_class *k = classify_node(l->probes, n);
     const struct stmt *s = k->cls == CLASS_VIEW && k->stages.n == 1 ? k->stages.v[0] : NULL;
@@ -307,8 +318,8 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
                 layout_for(l, v)->block = lanes;
         }
 }
-/* Of a picture that is small against its border little else would be written and read than that: a dilated convolution
- * tests its places instead, if caches do not hide it. */
+/* If a picture is small compared to its border, most of what is written and read would be border. A dilated convolution
+ * then tests its indices instead, if caches do not hide the cost. */
 static bool outgrows(struct lowering *l, const struct value *v, const int64_t *lo, const int64_t *hi) {
     enum { TIMES = 4, SOME = 64 };
     double cells = 1, bordered = (double)dtype_bytes(v->type.dtype);
@@ -319,7 +330,7 @@ static bool outgrows(struct lowering *l, const struct value *v, const int64_t *l
     int64_t cache = l->o->target->machine->l2.bytes;
     return cache && bordered > (double)cache && bordered > TIMES * cells * (double)dtype_bytes(v->type.dtype);
 }
-/* Borders that the windows of the region want on v. */
+/* Adds the border that the node wants on operand k. */
 static void add_halo(struct lowering *l, struct node *n, int k) {
     int64_t lo[32], hi[32];
     double fill = 0;
@@ -328,7 +339,9 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
         !node_halo(l->probes, n, k, lo, hi, &fill) || outgrows(l, v, lo, hi))
         return;
     struct value_layout *lay = layout_for(l, v);
-    if (lay->halo && lay->fill != fill) return; /* another reader wants another one: this one tests its places */
+    if (lay->halo && lay->fill != fill)
+        return; /* another reader wants a different fill, so this one tests its
+                 * indices */
     lay->fill = fill;
     for (int d = 0; d < v->type.rank; d++) {
         if (lo[d] > lay->lo[d]) lay->lo[d] = lo[d];
@@ -350,7 +363,7 @@ static void block_params(struct lowering *l, struct region *r) {
             layout_for(l, v)->block = lanes;
     }
 }
-/* Weights, a cell at a time: each panel lies by itself, as all of it is read before the next. */
+/* Weights in single cells: each panel is contiguous, because all of it is read before the next. */
 static void write_panels_of_cells(struct text *t, const struct panels *p, int rank) {
     text_printf(t, "%d/%d", p->along, p->lanes);
     for (int d = 0; d < rank; d++)
@@ -400,7 +413,7 @@ struct value_layout *layout_changed(struct ctx *c, const struct value_layout *la
     write_spec(c, r, rank);
     return r;
 }
-/* What is moved for such a product alone is moved right into panels. */
+/* Moves whose result only such a product reads write panels directly. */
 static void pack_moves(struct lowering *l, struct region *r, const struct groups *gs) {
     for (struct node *n = r->first; n; n = n->next) {
         const struct packed_factor *f = map_get(&l->packed, PKEY(n));
@@ -418,7 +431,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     for (struct node *n = r->first; n; n = n->next) pack_weights(l, n);
     block_params(l, r);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs, gs->list.v[i]);
-    add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows: their border comes first */
+    add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows, so their borders come first */
     add_halos(l, gs, CLASS_WINDOW);
     pack_moves(l, r, gs);
     for (struct node *n = r->first; n; n = n->next)
@@ -437,7 +450,7 @@ struct sliding {
     struct ctx *c;
     const struct stmt *s;
 };
-/* Do neighbours along the channels read a channel in common? Groups do not, and no depthwise convolution. */
+/* Do neighbours along the channels read disjoint channels? True for groups and for depthwise convolutions. */
 static bool stays_in_channel(void *env, expr e) {
     const struct sliding *q = env;
     const struct stmt *s = q->s;
@@ -467,7 +480,8 @@ static bool sums_along(const struct stmt *s, expr index) {
         if (x_uses_var(NULL, index, s->u.stage.red[k])) return true;
     return false;
 }
-/* How often the product reads each cell of a factor: cells of the axes that are not its own; -1: an open number. */
+/* How often the product reads each cell of a factor: the cells of the axes that the factor lacks; -1: an open
+ * number. */
 static int64_t times_read(struct lowering *l, const struct stmt *s, expr factor) {
     int64_t times = 1;
     for (int k = 0; k < s->u.stage.naxes; k++) {
@@ -492,14 +506,14 @@ bool rows_in_blocks(struct lowering *l, struct node *n, int operand) {
 }
 
 /* ---- views that are copies */
-enum { MOVES_MAX = 8 }; /* each may divide the places of the one before */
+enum { MOVES_MAX = 8 }; /* each may divide the indices of the one before */
 bool reads_plain_copy(struct lowering *l, struct node *n, int *operand) {
     expr off;
     if (!node_is_view(l->probes, n, operand, &off) || !node_divides(l->probes, n)) return false;
     const struct value_layout *lay = layout_of_value(l, n->ins.v[*operand]);
     return lay && lay->spec;
 }
-/* In plain layouts it may be the same storage; between blocks and rows its cells move. */
+/* Does the view move cells? Between plain layouts it may be the same storage; between blocks and rows it is not. */
 static bool is_copy(struct lowering *l, const struct group *gr) {
     int operand;
     expr off;
@@ -511,7 +525,7 @@ static bool is_move(const struct group *gr) {
     const struct node *n = gr->nodes.v[gr->nodes.n - 1];
     return gr->cls == CLASS_VIEW && !gr->views.n && n->outs.n == 1 && gr->nodes.v[0]->ins.n && gr->nodes.v[0]->ins.v[0];
 }
-/* The move that alone reads what gr makes; blocks in between would be moved as vectors. */
+/* The move that is the only reader of gr's result. (Intermediate blocks would be moved as vectors.) */
 static struct group *next_move(struct lowering *l, const struct groups *gs, const struct group *gr) {
     const struct value *v = gr->nodes.v[gr->nodes.n - 1]->outs.v[0];
     if (v->uses.n != 1 || v->uses.v[0].region || v->uses.v[0].index != 0 || value_leaves(l, v) || has_blocks(l, v))
@@ -519,7 +533,7 @@ static struct group *next_move(struct lowering *l, const struct groups *gs, cons
     struct group *next = map_get(&gs->of_node, PKEY(v->uses.v[0].node));
     return next && is_move(next) && next->nodes.n == 1 ? next : NULL;
 }
-/* Into blocks from rows: what is turned, and then has more axes. */
+/* From rows into blocks: a transposition, followed by a move that adds axes. */
 static bool turns_into_blocks(struct lowering *l, const struct group *gr, const struct group *next) {
     struct node *last = next->nodes.v[0];
     return is_copy(l, gr) && has_blocks(l, last->outs.v[0]) && !node_divides(l->probes, last) &&

@@ -16,7 +16,7 @@
 void lower_stmt(struct lowering *l, struct stmt *s) { block_append(l->block, s); }
 void lower_bind(struct lowering *l, struct value *v, struct buf *b) { map_put(&l->bufs, PKEY(v), b); }
 
-/* Sizes that nodes produce put a buffer into the region: its size is not known when the plan is made. */
+/* If nodes produce the sizes, the buffer lies in the region: its size is unknown when the memory plan is made. */
 enum scope lower_scope(const expr *dims, int nd) {
     for (int k = 0; k < nd; k++)
         if (x_has(dims[k], XF_PRODUCED)) return SC_REGION;
@@ -44,12 +44,12 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     lower_bind(l, v, b);
     return b;
 }
-/* The step itself lays the buffer out; nothing accesses it yet. */
+/* Applies the layout step to the buffer, which nothing uses yet. */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay) {
     struct ctx *c = l->c;
     int steps = l->entry->steps.n;
     struct step step;
-    for (int k = 0; k < l->entry->bufs.n; k++) /* the step is for all that share a base */
+    for (int k = 0; k < l->entry->bufs.n; k++) /* the step applies to all buffers of one base name */
         if (l->entry->bufs.v[k]->base == b->name) l->entry->bufs.v[k]->base = l->entry->bufs.v[k]->name;
     b->base = b->name;
     if (!layout_parse(c, l->entry, lay->spec, b->base, &step) || !step_do(c, l->entry, &step))
@@ -88,7 +88,7 @@ bool lower_same_dims(const struct buf *a, const struct buf *b) {
         if (a->logical[k] != b->logical[k]) return false;
     return true;
 }
-/* Sizes that are the same when this runs, but under different names: each element of src goes where dst has room. */
+/* For sizes that are equal at run time but have different names: copies each element of src that has room in dst. */
 static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
     struct ctx *c = l->c;
     const struct var *vars[32];
@@ -109,7 +109,7 @@ void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     expr value = x_load(l->c, src, idx, src->nlogical, NULL);
     outline_statement(l, s_stage(l->c, dst, axes, dst->nlogical, RED_NONE, NULL, 0, NULL, value), "copy");
 }
-/* One nest of stores: the slice of dst at dst_at along dst_axis (-1: all of dst) from the slice of src. */
+/* One nest of stores, from the slice of src to the slice of dst at dst_at along dst_axis (-1: all of dst). */
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
                       int src_axis) {
     struct ctx *c = l->c;
@@ -138,8 +138,8 @@ static const char *kernel_name(struct ctx *c, const struct node *n) {
     text_free(&t);
     return r;
 }
-/* Results that somebody outside of the group reads stay buffers of the entry, and so do those that nobody in it uses.
- */
+/* Results that are read outside of the group stay buffers of the entry, and so do those that nothing in the group
+ * uses. */
 static bool used_outside(struct lowering *l, const struct groups *gs, const struct group *gr, const struct value *v) {
     bool inside = false;
     for (int k = 0; k < v->uses.n; k++) {
@@ -176,8 +176,8 @@ static void copy_for(struct lowering *l, const struct node *n, struct buf *dst, 
     lower_copy(l, dst, src);
     l->nodes = nodes, l->origin = origin;
 }
-/* Does one of the definition's checks say that a and b are the same? Not of long sizes: the verifier, which meets them
- * after others were put into their place, may not find that again. */
+/* Does one of the definition's checks say that a and b are equal? Not for long expressions: the verifier substitutes
+ * others in them first, and may not find that equality again. */
 static bool checked_equal(struct lowering *l, struct node *n, expr a, expr b) {
     enum { LONG = 20 };
     expr apart = x_sub(l->c, a, b);
@@ -198,23 +198,27 @@ static void lower_checks(struct lowering *l, struct node *n) {
         lower_stmt(l, t);
     }
 }
-/* Reshapes, and slices of the outermost axis, are the same storage: no kernel (rules 1 and 2 of docs/storage.md). */
+/* Reshapes, and slices of the outermost axis, share the storage of their operand and need no kernel (rules 1 and 2 of
+ * docs/storage.md). */
 static bool lower_view(struct lowering *l, struct node *n) {
     int operand;
     expr off;
     struct value *v = n->outs.n == 1 ? n->outs.v[0] : NULL;
     struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
-    struct buf *given = v ? map_get(&l->bufs, PKEY(v)) : NULL; /* where it must be: a kernel puts it there */
+    struct buf *given = v ? map_get(&l->bufs, PKEY(v)) : NULL; /* where it has to be stored: then a kernel copies it
+                                                                * there */
     if (!v || (given && !node_divides(l->probes, n)) || (lay && lay->spec) ||
         !node_is_view(l->probes, n, &operand, &off))
         return false;
     struct buf *bytes = lower_buf(l, n->ins.v[operand]), *of = lower_stored(l, bytes);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
     expr cells = x_int(l->c, 1);
-    for (int k = v->type.rank; k-- > 0;) cells = x_mul(l->c, cells, v->type.dims[k]); /* as the verifier counts */
+    for (int k = v->type.rank; k-- > 0;)
+        cells = x_mul(l->c, cells, v->type.dims[k]); /* in the form in which the
+                                                      * verifier multiplies */
     expr end = x_add(l->c, off, cells), room = buf_cells(l->c, of);
     if (!x_proves_le(l->c, x_int(l->c, 0), off) || (!x_proves_le(l->c, end, room) && !checked_equal(l, n, end, room)))
-        return false; /* sizes that cannot be compared: a copy */
+        return false; /* the sizes cannot be compared, so it is copied */
     if (of->type != narrow_type(l, v) && (value_leaves(l, v) || map_get(&l->narrow, PKEY(v)))) return false;
     struct buf *b =
         buf_new(l->c, l->entry, *v->name ? v->name : "view", of->type, SC_ARENA, v->type.dims, v->type.rank);
@@ -229,7 +233,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
     else lower_bind(l, v, known);
     return true;
 }
-/* What n reads of this operand from now on is a plain copy. */
+/* From now on n reads a plain copy of this operand. */
 static void lower_plain_copy(struct lowering *l, struct node *n, int operand) {
     struct value *v = n->ins.v[operand];
     struct buf *of = lower_buf(l, v), *b;
@@ -240,15 +244,15 @@ static void lower_plain_copy(struct lowering *l, struct node *n, int operand) {
     lower_bind(l, v, b);
 }
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr);
-/* Blocks and borders lie along the axes of a view's operand, tiles in shared memory along those of its reader: then the
- * view is a kernel after all. */
+/* A view cannot be read through if its operand has blocks or a border, or if the reader has tiles in shared memory,
+ * since these lie along other axes. Then it becomes a kernel after all. */
 static bool stays_kernel(struct lowering *l, struct node *n) {
     int k;
     bool inner, part;
     struct value_layout *lay = node_permutes(l->probes, n, &k, &inner, &part) ? layout_of_value(l, n->ins.v[k]) : NULL;
     return (lay && lay->spec) || l->o->target->machine->gpu;
 }
-/* A view that is a kernel after all, before what is made of the group that reads it. */
+/* Lowers such a view to a kernel, before the group that reads it. */
 static bool lower_view_kernel(struct lowering *l, const struct groups *gs, struct node *n) {
     struct group alone = {.cls = CLASS_VIEW, .anchor = n};
     struct link *link = l->link;
@@ -258,7 +262,7 @@ static bool lower_view_kernel(struct lowering *l, const struct groups *gs, struc
     l->link = link;
     return ok;
 }
-/* The views that the group reads through. Only their stages are kept, over buffers that do not exist. */
+/* Lowers the views that the group reads through: only their stages are kept, over buffers that do not exist. */
 static bool lower_views(struct lowering *l, const struct groups *gs, const struct group *gr) {
     bool ok = true;
     for (int k = 0; k < gr->views.n && ok; k++) {
@@ -279,8 +283,8 @@ static bool lower_views(struct lowering *l, const struct groups *gs, const struc
     }
     return ok;
 }
-/* Reads of a view become reads of its operand. The indices are permuted: what lies outside of the one lies outside of
- * the other, and gives the same fill value. */
+/* Replaces reads of a view by reads of its operand with permuted indices. An index outside of one is outside of the
+ * other, and gives the same fill value. */
 static expr read_through(void *env, expr e) {
     struct lowering *l = env;
     const struct stmt *view = e->op == X_LOAD ? map_get(&l->through, PKEY(e->u.buf)) : NULL;
@@ -291,7 +295,8 @@ static expr read_through(void *env, expr e) {
     expr r = x_subst(l->c, view->u.stage.value, &at);
     return e->has_fill ? x_load(l->c, r->u.buf, r->arg, r->n, e->arg[e->n - 1]) : r;
 }
-/* The zero point of all cells is a number in the kernel, so that what is computed with it has bounds. */
+/* A zero point that is the same for all cells becomes a number in the kernel, so that bounds of what is computed with
+ * it are known. */
 static expr read_number(void *env, expr e) {
     struct ctx *c = env;
     const struct buf *b = e->op == X_LOAD ? e->u.buf : NULL;
@@ -305,7 +310,7 @@ static bool lower_control(struct lowering *l, struct node *n) {
     l->nodes = nodes, l->origin = origin;
     return ok;
 }
-/* The kernels of a group's statements; `faulty`: its first node that can fault. */
+/* Makes the kernels of a group's statements; `faulty`: its first node that can fault. */
 static bool outline_group(struct lowering *l, struct block *stmts, const struct group *gr, const struct node *faulty) {
     const char *nodes = l->nodes, *origin = l->origin;
     l->nodes = group_nodes(l, gr), l->origin = faulty ? faulty->origin : gr->anchor->origin;
@@ -319,7 +324,7 @@ static bool stands_alone(const struct lowering *l, const struct node *n) {
     return l->o->no_fuse || node_named(&names, n);
 }
 static bool lower_statements_of(struct lowering *l, const struct groups *gs, const struct group *gr);
-/* The group reads a plain copy, and what it makes is copied to where it should lie. */
+/* The group reads plain copies, and its results are copied to their final layouts. */
 static bool lower_on_copies(struct lowering *l, const struct groups *gs, const struct group *gr) {
     struct node *last = gr->nodes.v[gr->nodes.n - 1];
     struct value *x = gr->anchor->ins.v[0], *y = last->outs.v[0];
@@ -334,14 +339,15 @@ static bool lower_on_copies(struct lowering *l, const struct groups *gs, const s
     lower_bind(l, y, as_read);
     return true;
 }
-/* The view among those that the group would read through that makes v; NULL: none does. */
+/* The view that makes v, of those that the group would read through; NULL: none does. */
 static struct node *view_of(const struct group *gr, const struct value *v) {
     for (int k = 0; k < gr->views.n; k++)
         if (gr->views.v[k]->outs.v[0] == v) return gr->views.v[k];
     return NULL;
 }
-/* What the group's product reads of this factor is a packed copy. A view that lies nowhere, since it is read through
- * for it alone or by others before it, is that copy itself. *as_made: what others read; NULL: nobody does. */
+/* Gives the group's product a packed copy of this factor. If the factor is a view that needs no storage, because only
+ * this product uses it or all others read through it, the copy is made by the view itself. *as_made: what others read;
+ * NULL: nobody does. */
 static bool lower_packed_copy(struct lowering *l, const struct groups *gs, const struct group *gr,
                               const struct packed_factor *f, struct buf **as_made) {
     struct value *v = f->value;
@@ -359,7 +365,7 @@ static bool lower_packed_copy(struct lowering *l, const struct groups *gs, const
     lower_bind(l, v, b);
     return !itself || lower_view_kernel(l, gs, view);
 }
-/* A product whose rows lie in blocks reads them from plain copies. */
+/* A product whose rows are in blocks reads plain copies. */
 static bool lower_product(struct lowering *l, const struct groups *gs, const struct group *gr) {
     enum { FACTORS = 2 };
     struct node *n = gr->anchor;
@@ -401,7 +407,7 @@ static bool lower_statements_of(struct lowering *l, const struct groups *gs, con
     const struct node *faulty = NULL;
     struct block stmts = {0}, *outer = l->block;
     bool ok = lower_views(l, gs, gr);
-    l->block = &stmts; /* buffers made for results are allocated among the group's statements, after their sizes */
+    l->block = &stmts; /* results are allocated among the group's statements, after their sizes */
     for (int k = 0; k < gr->nodes.n && ok; k++) {
         struct node *n = gr->nodes.v[k];
         if (!n->op || !n->op->define) {
@@ -428,7 +434,7 @@ static bool lower_statements_of(struct lowering *l, const struct groups *gs, con
     }
     return ok && outline_group(l, &stmts, gr, faulty);
 }
-/* The statements of each group are made; then they are kernels, which run once or in loops over tiles. */
+/* Makes the statements of each group first; then turns them into kernels, which run once or in loops over tiles. */
 static bool make_links(struct lowering *l, const struct groups *gs, const struct positions *at, struct chain *chain) {
     struct block *outer = l->block;
     bool ok = true;
@@ -470,9 +476,10 @@ static void copy_results_of(struct lowering *l, const struct group *gr) {
             if (b) copy_result(l, b->name, b, lower_buf(l, v));
         }
 }
-/* Groups between the links of a chain read nothing of it: they are computed before it, chains of theirs too. */
+/* Groups between the links of a chain do not read from it, so they are computed before it, including their own
+ * chains. */
 static bool lower_range(struct lowering *l, const struct groups *gs, struct map *done, int from, int end, int depth) {
-    enum { DEEPEST = 32 }; /* chains in chains; what is deeper has no tiles */
+    enum { DEEPEST = 32 }; /* of chains within chains; deeper ones are not tiled */
     for (int k = from; k < end; k++) {
         struct positions at = {0};
         if (map_get(done, PKEY(gs->list.v[k]))) continue;
@@ -492,7 +499,7 @@ static bool lower_groups(struct lowering *l, const struct groups *gs) {
     struct map done = {.arena = &l->c->arena};
     return lower_range(l, gs, &done, 0, gs->list.n, 0);
 }
-/* A parameter's own buffer is plain; readers that want a border read a copy with one. */
+/* A parameter's buffer is plain; readers that want a border read a copy that has one. */
 static void pad_param(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     bool narrow = map_get(&l->narrow, PKEY(v)), padded = lay && lay->spec;
@@ -508,8 +515,8 @@ static void pad_param(struct lowering *l, struct value *v) {
     l->nodes = nodes;
     lower_bind(l, v, b);
 }
-/* A result that does not lie as the caller expects is made elsewhere, in room that it gets when it is made (a run may
- * find its sizes), and copied as soon as it is there. */
+/* A result with another layout than the caller expects is made in a separate buffer, allocated when it is made, since
+ * its sizes may only be known at run time; and copied as soon as it exists. */
 static void make_elsewhere(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     struct buf *b = map_get(&l->bufs, PKEY(v));
@@ -539,12 +546,12 @@ static bool is_tensor(struct lowering *l, struct value *v, const char *what) {
          what, diag_quote(&l->c->arena, v->name));
     return false;
 }
-/* Sizes that If and the loops produce are set more than once in a run; what has dims of them must be in the region. */
+/* Sizes that If and loops produce are set several times in a run; buffers with such dims must lie in the region. */
 static void note_changing(void *env, struct node *n) {
     struct map *changing = env;
     for (int k = 0; n->op && n->op->control && k < n->syms.n; k++) map_put(changing, PKEY(n->syms.v[k]), n);
 }
-/* The type of output k, `name`, with dims that are set once, in the end: *ends gets the sizes to set then. */
+/* The type of output k, `name`, with dims that are set only once, at the end. *ends gets the sizes to set then. */
 static struct type final_type(struct lowering *l, const struct type *t, const char *name, struct map *changing,
                               struct map *ends) {
     expr dims[32];
@@ -562,12 +569,12 @@ static struct type final_type(struct lowering *l, const struct type *t, const ch
     }
     return type_tensor(l->c, t->dtype, dims, t->rank);
 }
-/* As the model calls it: the value may have come from elsewhere. */
+/* The name that the model gives to the result: the value may have another one. */
 static const char *result_name(const struct lowering *l, int k) {
     const char *name = k < l->g->outputs.n ? l->g->outputs.v[k] : l->g->top->results.v[k]->name;
     return *name ? name : "output";
 }
-/* A result gets its own parameter; the value is produced right into it when nothing else is it. */
+/* Each result gets a parameter. The value is computed directly into it unless it is also something else. */
 static bool bind_results(struct lowering *l, struct region *top, struct buf **outs) {
     struct map changing = {.arena = &l->c->arena}, ends = {.arena = &l->c->arena};
     each_node(top, note_changing, &changing);
@@ -581,7 +588,7 @@ static bool bind_results(struct lowering *l, struct region *top, struct buf **ou
     }
     return true;
 }
-/* Sizes of the output that have a value only now. */
+/* Sets the sizes of the output that are only known now. */
 static void set_final_sizes(struct lowering *l, const struct type *from, const struct buf *to, struct map *done) {
     for (int d = 0; d < from->rank; d++) {
         if (from->dims[d] == to->dims[d] || map_get(done, PKEY(to->dims[d]))) continue;
@@ -607,7 +614,7 @@ static void input_syms(struct lowering *l) {
     for (int k = 0; k < l->g->syms.n; k++)
         if (l->g->syms.v[k]->lo != l->g->syms.v[k]->hi) PUSH(&l->c->arena, &l->entry->syms, l->g->syms.v[k]);
 }
-/* Constants that only their packed forms stand for now, or that nothing reads. */
+/* Removes constants that are now only used in packed form, or not at all. */
 struct used_bufs {
     struct map m;
 };
@@ -635,7 +642,7 @@ static void drop_unused_consts(struct lowering *l) {
 static const char *call_origin(void *env, const struct stmt *call) {
     return map_get(&((struct lowering *)env)->origins, PKEY(call));
 }
-/* Kernels that are texts come as they are; those of stages were scheduled when their groups were closed. */
+/* Schedules kernels that are texts; those of stages were scheduled when their groups were lowered. */
 static void schedule_texts(struct lowering *l) {
     for (int k = 0; k < l->m->procs.n; k++) {
         struct proc *p = l->m->procs.v[k];
@@ -696,5 +703,5 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     settle_text_sizes(l.m);
     if (!o->no_schedule) schedule_texts(&l);
     bool ok = proc_guard(l.m, l.entry, "lowering", call_origin, &l) && loop_verify(l.m, "lowering");
-    return ok && c->diags.errors == errors ? l.m : NULL; /* copies go on after an error */
+    return ok && c->diags.errors == errors ? l.m : NULL; /* copies continue after an error */
 }

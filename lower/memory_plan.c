@@ -56,7 +56,7 @@ static void extend_over(struct planner *p, int nslots, int begin, int end) {
         struct plan_slot *s = &p->plan->slots.v[k];
         if (s->last >= begin && s->first <= end) {
             if (s->last < end) s->last = end;
-            if (s->first > begin) s->first = begin; /* first touched inside: it still must survive the back edge */
+            if (s->first > begin) s->first = begin; /* first touched inside, but it must survive the back edge */
         }
     }
 }
@@ -82,7 +82,7 @@ static void visit_stmt(struct planner *p, struct stmt *s) {
 static void visit_block(struct planner *p, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) visit_stmt(p, s);
 }
-/* Swapped buffers exchange storage: each must live as long as both. */
+/* Buffers that are swapped exchange their storage, so each must live as long as both. */
 static bool join_swapped(void *env, struct stmt *s) {
     struct planner *p = env;
     if (s->kind != S_SWAP) return true;
@@ -107,17 +107,17 @@ static bool placed_class(const struct plan_slot *s) { return s->cls != PLAN_REGI
 static bool meet(const struct plan_slot *a, const struct plan_slot *b) {
     return a->first <= b->last && b->first <= a->last;
 }
-/* ---- the search: buffers are placed one after the other, each at the lowest address that is free during its life.
- * Only the order matters. Several orders are tried; then, again and again, what stands at the top of the best plan
- * moves to the front of its order. */
+/* ---- the search: buffers are placed one after the other, each at the lowest address that is free during its life, so
+ * only their order matters. Several orders are tried; then, repeatedly, buffers at the top of the best plan are moved
+ * to the front of its order. */
 enum { SEARCH_ROUNDS = 200 };
 struct search {
     struct planner *p;
     int n;         /* placed buffers */
     int *slot;     /* their slots */
-    int64_t *size; /* at the dims of this search */
+    int64_t *size; /* at the dims used in this search */
     int **meets, *nmeets;
-    int64_t *at, floor; /* floor: most bytes alive at once, which no plan can undercut */
+    int64_t *at, floor; /* floor: most bytes alive at once, a lower bound for every plan */
 };
 static int64_t place_in_order(struct search *q, const int *order, int64_t *at) {
     int64_t peak = 0;
@@ -125,7 +125,7 @@ static int64_t place_in_order(struct search *q, const int *order, int64_t *at) {
     for (int k = 0; k < q->n; k++) at[k] = -1;
     for (int i = 0; i < q->n; i++) {
         int k = order[i], nb = 0;
-        for (int j = 0; j < q->nmeets[k]; j++) { /* placed neighbours in time, sorted by address */
+        for (int j = 0; j < q->nmeets[k]; j++) { /* placed buffers that are alive at the same time, sorted by address */
             int other = q->meets[k][j], to;
             if (at[other] < 0) continue;
             for (to = nb++; to > 0 && at[busy[to - 1]] > at[other]; to--) busy[to] = busy[to - 1];
@@ -163,7 +163,7 @@ static void order_by(struct search *q, enum order_rule rule, int *order) {
     qsort(v, (size_t)q->n, sizeof *v, by_key);
     for (int k = 0; k < q->n; k++) order[k] = v[k].k;
 }
-/* Moves to the front what ends at the peak, and what lies right below it. */
+/* Moves to the front the buffers that end at the peak, and those directly below them. */
 static void raise_top(struct search *q, int *order, const int64_t *at, int64_t peak, int round) {
     int n = 0, *out = NEWN(&q->p->tmp, int, q->n + 1);
     bool *top = NEWN(&q->p->tmp, bool, q->n + 1);
@@ -217,8 +217,8 @@ static void find_meets(struct search *q) {
         q->nmeets[i] = n;
     }
 }
-/* Which neighbours lie below which: with that order kept, offsets follow from the sizes for all dims. Edges that a path
- * implies are dropped. Buffers are visited by address, so `below` always refers to what was finished before. */
+/* Which of the neighbours lie below which: if that order is kept, offsets follow from the sizes for all dims. Edges
+ * implied by a path are dropped. Buffers are visited by address, so `below` always refers to finished ones. */
 struct below {
     int *v, n;
 };
@@ -238,7 +238,7 @@ static struct below *keep_order(struct search *q) {
     for (int i = 0; i < q->n; i++) {
         int k = order[i];
         out[k].v = NEWN(&q->p->tmp, int, i + 1);
-        for (int j = i; j--;) { /* nearest first, so that longer paths make shorter edges superfluous */
+        for (int j = i; j--;) { /* nearest first, so that edges implied by longer paths are found */
             int b = order[j];
             if (!meet(&q->p->plan->slots.v[q->slot[k]], &q->p->plan->slots.v[q->slot[b]]) ||
                 reach[(size_t)k * words + (size_t)b / 64] >> (b % 64) & 1)
@@ -251,8 +251,8 @@ static struct below *keep_order(struct search *q) {
     return out;
 }
 
-/* ---- the choice. With sizes of the run, each candidate is an order found at some dims; what counts is the peak that
- * its order gives at all of them, beside the best possible there. */
+/* ---- the choice. With run-time sizes, each candidate is an order found at some dims; it is judged by its peaks at all
+ * samples, relative to the best possible ones. */
 static const int64_t samples[] = {0, 2, 16, 100}; /* 0: the reference; else all symbols, within their ranges */
 enum { SAMPLES = sizeof samples / sizeof *samples };
 static bool sizes_at(struct search *q, int64_t sample) {
@@ -263,7 +263,7 @@ static bool sizes_at(struct search *q, int64_t sample) {
         if (!x_eval_size(p->plan->slots.v[q->slot[k]].bytes, reference_leaf, p, &q->size[k]) ||
             q->size[k] > INT64_MAX / 4 / (q->n + 1))
             return false;
-        if (q->size[k] < 0) q->size[k] = 0; /* dims that the model does not take, as the run finds */
+        if (q->size[k] < 0) q->size[k] = 0; /* the model does not accept these dims, as the run would find out */
     }
     return true;
 }
@@ -323,7 +323,7 @@ static bool place_all(struct planner *p) {
     }
     return true;
 }
-/* Renumbers so that every `below` and every alias comes before its user. */
+/* Renumbers so that `below` and aliases come before their users. */
 static void sort_slots(struct planner *p) {
     struct memory_plan *plan = p->plan;
     int n = plan->slots.n, done = 0;

@@ -1,5 +1,5 @@
-/* The memory plan: where every buffer that the entry procedure allocates lies in the one arena (design: run-time
- * sizes). Made after lowering and scheduling, read by codegen/entry_buffers.c and checked by plan_verify.c. */
+/* The memory plan: where in the single arena each buffer allocated by the entry procedure lies (docs/storage.md). Made
+ * after lowering and scheduling, read by codegen/entry_buffers.c and checked by plan_verify.c. */
 #ifndef NN_LOWER_MEMORY_PLAN_H
 #define NN_LOWER_MEMORY_PLAN_H
 #include "ir/loop/loop.h"
@@ -10,8 +10,8 @@ struct plan_slot {
     struct buf *buf; /* an S_ALLOC of the entry, any depth */
     enum plan_class cls;
     expr bytes;     /* with alignment; IDX over input symbols (R: also produced ones) */
-    int64_t offset; /* S, when the whole plan is static; else -1 */
-    /* Symbolic plans: offset = max over `below` of offset(j) + bytes(j), 0 if none. Slots are in an order in which
+    int64_t offset; /* S, if the whole plan is static; otherwise -1 */
+    /* Symbolic plans: offset = max over `below` of offset(j) + bytes(j), 0 if there are none. Slots are sorted so that
      * every `below` comes first. */
     const int *below;
     int nbelow;
@@ -25,7 +25,7 @@ struct plan_call {
 };
 struct memory_plan {
     VEC(struct plan_slot) slots;
-    VEC(struct plan_call) calls; /* of the entry, in order; its statements at the time of the plan */
+    VEC(struct plan_call) calls; /* calls of the entry, in order, at the time of the plan */
     int positions;
     bool is_static; /* no symbols: peak is a number */
     int64_t peak;   /* bytes, at the reference dims when symbolic */
@@ -38,6 +38,7 @@ struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env
 struct plan_slot *plan_slot_of(const struct memory_plan *p, const struct buf *b); /* NULL if none */
 /* Most logical bytes alive at any step: no plan can be smaller (plan_bound.c). */
 int64_t plan_bound(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env);
-/* Recomputes from the final plan that no two live, non-aliased byte ranges meet; shares no code with the planner. */
+/* Recomputes from the finished plan that no two live byte ranges overlap unless they are aliases; shares no code with
+ * the planner. */
 bool plan_verify(struct module *m, struct memory_plan *p);
 #endif

@@ -1,9 +1,9 @@
-/* What lies in 16 bits between kernels, because the machine is faster by that: of a model of f32 by `--precision`, of
- * one of 16-bit floats by itself. Has the machine an instruction for products of that type, the factors of those that
- * it fits do, and what lies on a way from one to the next, unless a product reads it that is computed in f32; what no
- * product follows (boxes, scores), and no product comes before, keeps its precision. Without such an instruction it is
- * weights of f32 that are read more slowly than they are multiplied. Sums stay in f32; inside of a kernel nothing is
- * rounded. Part of lowering: chosen for a region before its layouts. See docs/numbers.md. */
+/* What is stored in 16 bits between kernels because that is faster: in an f32 model if `--precision` says so, in a
+ * model of 16-bit floats by itself. If the machine has an instruction for products of that type, the factors that it
+ * fits are narrowed, and so is what lies on a path from one such product to the next, unless a product reads it that is
+ * computed in f32. Values that no product follows (boxes, scores), or that no product precedes, keep their precision.
+ * Without such an instruction, only f32 weights are narrowed that take longer to read than to multiply. Sums stay in
+ * f32, and nothing is rounded within a kernel. Chosen for a region before its layouts. See docs/numbers.md. */
 #include "lower/narrow.h"
 #include "ir/graph/op.h"
 #include "lower/algorithm/constants.h"
@@ -17,14 +17,14 @@
 /* A node that sums products of f32. */
 struct product {
     struct value *factors[2];
-    double reads;                /* of each factor, in all */
-    bool fits;                   /* an instruction multiplies them */
-    struct packed_factor packed; /* value NULL: none is, in the run */
+    double reads;                /* of each factor, in total */
+    bool fits;                   /* an instruction can multiply them */
+    struct packed_factor packed; /* value NULL: no factor is packed at run time */
 };
-/* The type that v may have; NONE: it is no such value. */
+/* The narrow type that v may have; NONE: it must not be narrowed. */
 static enum dtype narrowed_to(const struct lowering *l, const struct value *v) {
     if (!v || v->type.kind != TY_TENSOR) return NONE;
-    if (v->type.dtype == BF16) return BF16; /* fp16 has another range */
+    if (v->type.dtype == BF16) return BF16; /* not fp16, which has another range */
     if (v->type.dtype == F16) return l->o->precision.type == NONE ? F16 : l->o->precision.type;
     return v->type.dtype == F32 ? l->o->precision.type : NONE;
 }
@@ -33,19 +33,19 @@ static bool in_whole_blocks(struct ctx *c, expr load, const struct var *v, int b
         if (sums_whole_blocks(c, load->arg[d], v, block)) return true;
     return false;
 }
-/* Results that lie in one vector are sums of the same cells of a, also where channels are grouped. */
+/* The lanes of a vector use the same cells of a, even if channels are grouped. */
 static bool shared_by_lanes(const struct lowering *l, const struct problem *p) {
     int group = problem_group_axis(l->c, p), lanes = machine_lanes(l->o->target->machine, F32);
     return group < 0 || shared_neighbours(l->c, p->a.read, p->sum->u.stage.axes[group]) % lanes == 0;
 }
-/* Others than kernels of stages read it, or a region. */
+/* Is it used by anything but kernels of stages, or by a region? */
 static bool is_shared(struct lowering *l, const struct value *v) {
     if (value_leaves(l, v)) return true;
     for (int k = 0; k < v->uses.n; k++)
         if (v->uses.v[k].region || !v->uses.v[k].node || v->uses.v[k].node->op->control) return true;
     return false;
 }
-/* The constant that v has the cells of, in another order or shape; NULL: none. */
+/* The constant whose cells v has, in another order or shape; NULL: none. */
 static const struct tensor *constant_of(struct lowering *l, const struct value *v) {
     while (v && !v->init) {
         struct node *n = v->def;
@@ -62,8 +62,8 @@ static bool fits_packed(struct lowering *l, const struct problem *p, enum dtype 
     q->packed.layout = layout_packed(l->c, how, q->packed.value->type.rank);
     return true;
 }
-/* Instructions want one factor packed, before the run if it is constant, and whole groups of the sum; those of GPUs pad
- * what they read. */
+/* Instructions need one factor packed (at compile time if it is constant), and the sum in whole groups; those of GPUs
+ * pad what they read. */
 static bool fits(struct lowering *l, const struct problem *p, struct product *q) {
     const struct machine *m = l->o->target->machine;
     const struct stmt *s = p->sum;
@@ -84,7 +84,7 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     bool any = false;
     for (int i = 0; i < n->ins.n; i++) any |= narrowed_to(l, n->ins.v[i]) != NONE;
     const struct node_class *k = !any || n->op->control ? NULL : classify_node(l->probes, n);
-    bool grouped = k && k->cls == CLASS_WINDOW && !l->o->target->machine->gpu; /* tiles of GPUs are of all channels */
+    bool grouped = k && k->cls == CLASS_WINDOW && !l->o->target->machine->gpu; /* on GPUs, tiles span all channels */
     struct problem p;
     if (!k || (k->cls != CLASS_CONTRACT && !grouped)) return false;
     struct block stages = k->stmts;
@@ -97,11 +97,11 @@ static bool is_product(struct lowering *l, struct node *n, struct product *q) {
     q->reads = typical_cells(l->c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE) *
                typical_cells(l->c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE);
     q->fits = fits(l, &p, q);
-    return q->fits || !grouped; /* depthwise windows read their factors in any type */
+    return q->fits || !grouped; /* depthwise windows take factors of any type */
 }
 
 /* ---- which values */
-/* May what n multiplies be rounded? What is said of it counts, else what is said of all. */
+/* May the factors of n be rounded? A pin for the node has priority over the general wish. */
 static bool may_narrow(const struct lowering *l, const struct node *n) {
     const struct precision_wishes *w = &l->o->precision;
     size_t length = strlen(n->name);
@@ -114,9 +114,9 @@ static bool may_narrow(const struct lowering *l, const struct node *n) {
 }
 struct narrowing {
     struct lowering *l;
-    struct map behind, before; /* values that such a product comes before; that one follows */
-    struct map wide;           /* factors of others */
-    struct map products;       /* node -> its product, where an instruction multiplies the factors */
+    struct map behind, before; /* values that lead to such a product; values that follow one */
+    struct map wide;           /* factors of other products */
+    struct map products;       /* node -> its product, if an instruction multiplies the factors */
 };
 static void mark(const struct narrowing *q, struct map *set, struct value *v) {
     if (narrowed_to(q->l, v) != NONE) map_put(set, PKEY(v), v);
@@ -151,7 +151,7 @@ static void look_before(struct narrowing *q, struct node *n) {
     for (int k = 0; k < n->ins.n && found; k++) mark(q, &q->before, n->ins.v[k]);
     for (int k = 0; k < 2 && p; k++) mark(q, &q->before, p->factors[k]);
 }
-/* What a view has the cells of lies as the view does. */
+/* A view's operand gets the type of the view. */
 static void look_through(struct narrowing *q, struct node *n) {
     if (n->outs.n != 1 || n->op->control || !is_marked(&q->l->narrow, n->outs.v[0])) return;
     if (classify_node(q->l->probes, n)->cls == CLASS_VIEW && n->ins.n) put_narrow(q->l, n->ins.v[0]);
@@ -177,7 +177,7 @@ struct buf *narrow_buf(struct lowering *l, struct buf *b) {
     return b;
 }
 
-/* ---- what a node made */
+/* ---- a node's results */
 struct uses {
     struct lowering *l;
     struct buf *old, *now;
@@ -205,7 +205,7 @@ static struct stmt *alloc_of(const struct block *made, const struct buf *b) {
     while (s && !(s->kind == S_ALLOC && s->u.alloc.buf == b)) s = s->next;
     return s;
 }
-/* Its steps are not rounded: it is summed elsewhere, and stored when it is done. */
+/* So that its steps are not rounded, it is summed in a separate buffer, and stored when it is done. */
 static void sum_elsewhere(struct lowering *l, struct block *made, struct buf *b) {
     struct ctx *c = l->c;
     const struct var *axes[32];
@@ -219,15 +219,15 @@ static void sum_elsewhere(struct lowering *l, struct block *made, struct buf *b)
     vars_over(c, "i", b->logical, b->nlogical, axes, at);
     lower_stmt(l, s_stage(c, b, axes, b->nlogical, RED_NONE, NULL, 0, NULL, x_load(c, sum, at, b->nlogical, NULL)));
 }
-/* ---- what is finite stays so: masks hide by the lowest f32, and of a row of -inf alone a softmax would be NaN */
+/* ---- finite values must stay finite: masks hide by the lowest f32, and the softmax of a row of -inf would be NaN */
 static double most_of(enum dtype t) { return t == F16 ? 65504 : 0x1.FEp127; }
 static bool has_more(const struct tensor *t, double most) {
     for (int64_t i = 0, n = tensor_count(t); i < n; i++)
         if (isfinite(tensor_f(t, i)) && fabs(tensor_f(t, i)) > most) return true;
     return false;
 }
-/* Is a result of n computed of cells that may be beyond the range of t, since they lie in f32 or are not stored? Sums
- * of products are taken to be within it. */
+/* Does n compute a result from cells that may exceed the range of t, because they are stored as f32 or not at all? Sums
+ * of products are assumed to be within it. */
 static bool may_have_more(struct lowering *l, struct node *n, enum dtype t) {
     const enum stage_class cls = classify_node(l->probes, n)->cls;
     if (cls == CLASS_CONTRACT || cls == CLASS_WINDOW) return false;

@@ -3,7 +3,7 @@
 #include "lower/size_names.h"
 #include <string.h>
 
-/* What a run of statements refers to. */
+/* What a run of consecutive statements refers to. */
 struct refs {
     struct lowering *l;
     VEC(struct buf *) bufs; /* in order of first use */
@@ -75,7 +75,7 @@ static bool is_kernel_stmt(const struct stmt *s) {
     return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE || s->kind == S_FOREIGN;
 }
 
-/* Is b touched from the statement `from` on? */
+/* Is b used from the statement `from` on? */
 static bool used_from(struct stmt *from, const struct buf *b) {
     for (struct stmt *s = from; s; s = s->next)
         if (s->kind != S_ALLOC && s->kind != S_FREE && stmt_uses(s, b, NULL)) return true;
@@ -86,7 +86,7 @@ static enum param_dir direction(struct refs *r, struct buf *b) {
     return in && out ? DIR_INOUT : out ? DIR_OUT : DIR_IN;
 }
 static bool written_whole_first(struct block *run, const struct buf *b) {
-    /* A buffer that the run itself computes in full before reading it does not come from outside. */
+    /* A buffer that the run computes completely before reading it is not an input. */
     for (struct stmt *s = run->first; s; s = s->next) {
         if (s->kind == S_STAGE && s->u.stage.buf == b) return !stmt_reads(s, b, NULL);
         if (stmt_uses(s, b, NULL)) return false;
@@ -100,12 +100,12 @@ static const struct sym *leaf_sym(struct ctx *c, expr leaf) {
     x_bounds(c, leaf, &lo, &hi);
     return sym_new(c, leaf->u.var->name, lo, hi, false);
 }
-/* Short names by role, the same for equal kernels: x inputs, w constants, y results. */
+/* Short names by role, the same in equal kernels: x inputs, w constants, y results. */
 static const char *param_name(struct ctx *c, const struct buf *b, enum param_dir dir, int counts[3]) {
     int role = dir != DIR_IN ? 2 : b->data ? 1 : 0, n = counts[role]++;
     return n ? internf(c->names, "%c%d", "xwy"[role], n) : internf(c->names, "%c", "xwy"[role]);
 }
-/* The run [first..last] with the allocations of buffers that only it uses. */
+/* Outlines the run [first..last], with the allocations of buffers that only it uses. */
 static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local,
                         const char *name) {
     struct ctx *c = l->c;
@@ -135,17 +135,18 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
         for (int d = 0; d < b->nlogical; d++)
             dims[d] = x_map(c, sizes_in_kernel(l->sizes, b->logical[d]), rename_expr, &ren);
         bool mine = map_get(local, PKEY(b)) && !map_get(&l->external, PKEY(b));
-        if (mine && used_from(after, b)) { /* a later run reads it: it stays in the entry for both */
+        if (mine && used_from(after, b)) { /* a later run reads it, so it stays in the entry */
             map_put(&l->external, PKEY(b), b);
             mine = false;
         }
         if (mine) {
-            /* named by its op, not by the value, and counted anew: layers that are alike have equal kernels */
+            /* named by op and numbered within the kernel, not by value, so that equal layers have equal kernels */
             const char *role = map_get(&l->roles, PKEY(b));
             kb = buf_new(c, p, role ? role : b->base, b->type, SC_ARENA, dims, b->nlogical);
-            kb->base = kb->name; /* steps call a stage by its base: an Exp and the one of a Softmax are two stages */
+            kb->base = kb->name; /* steps refer to stages by base name: an Exp and the one of a Softmax are two
+                                  * stages */
             block_append(&locals, s_alloc(c, kb));
-            map_put(local, PKEY(b), p); /* gone from the entry */
+            map_put(local, PKEY(b), p); /* removed from the entry */
         } else {
             enum param_dir dir = direction(&r, b);
             if (dir == DIR_INOUT && written_whole_first(run, b)) dir = DIR_OUT;
@@ -166,7 +167,7 @@ static bool used_beside(const struct block *run, const struct stmt *s, const str
         if (t != s && stmt_uses(t, b, NULL)) return true;
     return false;
 }
-/* Results of the definition that the model leaves unused are not computed. */
+/* Results of the definition that the model does not use are not computed. */
 static void drop_unread(struct lowering *l, struct block *run, struct stmt *after, struct map *local) {
     for (struct stmt *s = run->last, *before; s; s = before) {
         struct buf *b = s->kind == S_STAGE ? s->u.stage.buf : NULL;
@@ -174,7 +175,7 @@ static void drop_unread(struct lowering *l, struct block *run, struct stmt *afte
         if (!b || !map_get(local, PKEY(b)) || map_get(&l->external, PKEY(b)) || stmt_may_fault(s)) continue;
         if (used_beside(run, s, b) || used_from(after, b)) continue;
         stmt_remove(s);
-        map_put(local, PKEY(b), run); /* gone from the entry */
+        map_put(local, PKEY(b), run); /* removed from the entry */
     }
 }
 static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name) {
@@ -191,7 +192,8 @@ static bool flush_run(struct lowering *l, struct block *run, struct stmt *after,
     *run = (struct block){0};
     return ok;
 }
-/* Checks of sizes, and calls that touch nothing the run touches (borders), go before it; the run goes on. */
+/* Size checks, and calls that do not touch what the run touches (borders), are moved before it, and the run
+ * continues. */
 static bool goes_before(struct block *run, struct stmt *s) {
     if (s->kind == S_CHECK) return checks_sizes(s);
     if (s->kind != S_CALL) return false;
@@ -199,8 +201,8 @@ static bool goes_before(struct block *run, struct stmt *s) {
         if (used_from(run->first, s->u.call.bufs[k])) return false;
     return true;
 }
-/* ---- what a sum reads again and again */
-/* Stages that share rows are placed into the loop over them, and compute nothing anew. */
+/* ---- what a sum would recompute */
+/* Stages that share rows go into the loop over them, and recompute nothing. */
 static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     VEC(struct stmt *) stages = {0};
     struct row_space r;
@@ -208,15 +210,15 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
     PUSH(&c->arena, &stages, s);
     return row_space(c, stages.v, stages.n, &r);
 }
-/* Floats by floats, as they lie in memory: a contraction, if the sum's kernel makes no factor of it. */
+/* A product of floats as they lie in memory: a contraction, unless the sum's own kernel makes a factor. */
 static bool is_product(const struct stmt *s) {
     expr v = s->u.stage.value;
     return s->u.stage.op == RED_SUM && v->op == X_MUL && (v->type == F32 || v->type == F64) &&
            v->arg[0]->op == X_LOAD && v->arg[1]->op == X_LOAD;
 }
-/* Has the run a map that costs much, or one that is multiplied, and the sum s more axes? The map would be inlined, and
- * computed anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. Or has the
- * run a sum, whose rows are not those of s? Of both together no schedule makes more than plain loops. */
+/* Must the sum s, which has more axes than the run, start another kernel? If the run contains an expensive map, or one
+ * that is multiplied, it would be inlined and recomputed along those axes; as a separate kernel the sum may become a
+ * contraction. If the run contains a sum with other rows, no schedule does better than plain loops for both. */
 static bool sums_again(const struct block *run, const struct stmt *s) {
     bool again = false;
     for (const struct stmt *t = run->first; t; t = t->next) {
@@ -226,14 +228,14 @@ static bool sums_again(const struct block *run, const struct stmt *s) {
     }
     return again;
 }
-/* Index k of a load is the axis at the same place from the end, or that of a dim of 1. */
+/* Index k of a load is the axis at the same position counted from the end, or belongs to a dim of 1. */
 static bool is_own(expr load, int k, const struct stmt *s) {
     int axis = s->u.stage.naxes - (load->n - load->has_fill) + k;
     if (x_is(load->arg[k], 0) && x_is(load->u.buf->logical[k], 1)) return true;
     return axis >= 0 && load->arg[k]->op == X_VAR && load->arg[k]->u.var == s->u.stage.axes[axis];
 }
-/* Has the run a sum of products, and the map `by` reads other cells of it, or of what follows it, than its own? In one
- * kernel there would be plain loops for both. */
+/* Does the map `by` read other cells than its own of a sum of products in the run, or of a stage after it? A common
+ * kernel would have plain loops for both. */
 struct other_cells {
     const struct stmt *by;
     const struct block *run;
@@ -255,7 +257,7 @@ static bool reads_other_cells(const struct block *run, const struct stmt *s) {
     x_visit(s->u.stage.value, find_other_cells, &q);
     return q.found;
 }
-/* Does s begin a kernel of its own, though the run could take it? What shares rows with the run does not. */
+/* Must s start a new kernel, although the run could include it? Not if it shares rows with the run. */
 static bool goes_on_elsewhere(struct ctx *c, const struct block *run, struct stmt *s) {
     if (s->kind != S_STAGE) return false;
     for (const struct stmt *t = run->first; t; t = t->next)
@@ -283,7 +285,8 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct block *old = l->block;
     l->block = &host;
     bool ok = true;
-    for (struct stmt *s = from->first; s; s = s->next) /* what a call of the definition touches stays in the entry */
+    for (struct stmt *s = from->first; s; s = s->next) /* buffers that a call of the definition uses stay in the
+                                                        * entry */
         for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
             map_put(&l->external, PKEY(s->u.call.bufs[k]), s->u.call.bufs[k]);
     for (struct stmt *s = from->first, *next; s && ok; s = next) {
@@ -301,7 +304,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     ok = ok && flush_run(l, &run, NULL, &local, name);
     l->block = old;
     l->sizes = outer;
-    /* Allocations of what stayed in the entry: in front, except that a size may have to come first. */
+    /* Allocations that stay in the entry go first, unless a size has to be computed before. */
     for (struct stmt *s = allocs.first, *next; s; s = next) {
         next = s->next;
         stmt_remove(s);
@@ -315,7 +318,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
         struct stmt *at = host.first;
         while (at && !stmt_uses(at, b, NULL)) at = at->next;
         if (at) stmt_insert_before(at, s);
-        else if (map_get(&l->external, PKEY(b))) block_append(&host, s); /* of no elements: nothing stores there */
+        else if (map_get(&l->external, PKEY(b))) block_append(&host, s); /* without elements: nothing stores there */
     }
     for (struct stmt *s = host.first, *next; s; s = next) {
         next = s->next;

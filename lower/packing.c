@@ -1,16 +1,17 @@
-/* Which factors are packed in the run, and how; see packing.h. */
+/* Which factors are packed at run time, and how; see packing.h. */
 #include "lower/packing.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 
-/* Does it multiply factors of type t, and so many steps of the sum? Tiles take whole groups, others leave a rest. */
+/* Does it multiply factors of type t, for that many steps of the sum? Tile instructions need whole groups; others leave
+ * a remainder. */
 static bool takes_sum(const struct micro *m, enum dtype t, const struct var *summed) {
     int64_t n = const_extent(summed);
     bool some = micro_has_tiles(m) ? n > 0 && n % m->k0 == 0 : n < 0 || n >= m->k0;
     return m->a == t && m->b == t && m->sum == F32 && m->k0 > 1 && some;
 }
-/* A check of the node may say that two sizes are the same, of which one is open and the other is not: then the kernel
- * would count other blocks of groups than the caller, which has no such name for it. */
+/* A check of the node may say that two sizes are equal, of which only one is open. Then the kernel would compute
+ * another number of blocks than the caller, which has no such name for it; so it is not packed. */
 static bool counts_blocks_alike(struct ctx *c, expr b, const struct var *summed, const struct panels *how) {
     expr sizes[] = {b->u.buf->dims[how->summed], summed->extent};
     bool open[2];
@@ -20,7 +21,7 @@ static bool counts_blocks_alike(struct ctx *c, expr b, const struct var *summed,
     }
     return sizes[0] == sizes[1] || open[0] == open[1];
 }
-/* Cycles that the products of a cell of b take less by it than as they are, against those of its copy. */
+/* Do the products with a cell of b save more cycles by the instruction than copying the cell costs? */
 static bool is_worth_it(struct lowering *l, const struct stmt *s, const struct micro_speed *i,
                         const struct operand *b) {
     enum { COPY = 1 };
@@ -48,8 +49,8 @@ bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, con
 }
 
 /* ---- weights */
-/* Of each product with rows of pixels as they lie, whose last vector begins early where there is a full one. Of groups
- * no rows of a tile share the pixels: each sum waits for itself. */
+/* Cycles of each product with pixels in plain rows, whose last vector begins early if there is a full one. In groups,
+ * the rows of a tile share no pixels, so each sum waits for itself. */
 static double plain_cycles(struct lowering *l, const struct stmt *s, bool grouped) {
     const struct machine *m = l->o->target->machine;
     const struct operation *sum = machine_multiply_add(m, F32);
@@ -58,12 +59,12 @@ static double plain_cycles(struct lowering *l, const struct stmt *s, bool groupe
     double cycles = n < 1 ? 1 / (double)lanes : (double)vectors / (double)n;
     return grouped ? cycles * sum->latency : cycles / sum->starts;
 }
-/* Lanes read whole groups of channels, or all; of an open number of channels no quotient proves to lie inside. */
+/* Lanes cover whole groups of channels, or all channels; for an open number, no index could be proved to be inside. */
 static bool takes_lanes(struct lowering *l, const struct stmt *s, expr pixels, int lanes) {
     int64_t per = shared_neighbours(l->c, pixels, s->u.stage.axes[1]);
     return const_extent(s->u.stage.axes[1]) > 0 && (per == 0 || per % lanes == 0);
 }
-/* Each index is an axis or summed, so that cells may lie in any order. */
+/* Each index is an axis or a reduced variable, so the cells can be reordered. */
 static bool is_weights(const struct stmt *s, const struct operand *b, struct panels *how) {
     expr e = b->read;
     if (e != b->value || e->has_fill || e->n != s->u.stage.nred + 1 || e->u.buf->type != F32) return false;

@@ -1,7 +1,6 @@
-/* Factors that the run computes, packed for those who multiply them: in products whose factors are both no constants
- * (scores and values of attention), for an instruction that multiplies several steps of a sum at a time; and weights of
- * convolutions. The kernel reads a packed copy, which is made once, before the loops of a chain's tiles. Part of
- * lowering. */
+/* Factors computed at run time, packed for those who multiply them: in products without constant factors (scores and
+ * values of attention), for an instruction that multiplies several steps of a sum at a time; and run-time weights of
+ * convolutions. The kernel reads a packed copy, made once, before the loops over a chain's tiles. */
 #ifndef NN_LOWER_PACKING_H
 #define NN_LOWER_PACKING_H
 #include "lower/group.h"
@@ -13,11 +12,11 @@ struct packed_factor {
     struct value_layout *layout;
     bool weights; /* of a convolution, packed by its channels */
 };
-/* Has the machine such an instruction for factors of type t, and does the sum of p take fewer cycles by it, with the
- * copy? Then *b says which factor is packed, and *how. */
+/* Does the machine have such an instruction for factors of type t, and does the sum of p take fewer cycles with it,
+ * including the copy? Then *b is the factor to pack, and *how the packing. */
 bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, const struct operand **b,
                   struct panels *how);
-/* Are the weights of this convolution, which the run computes, better packed by channels, as constants are, though what
- * they meet is then copied into blocks of channels, too? */
+/* Is it better to pack the weights of this convolution, which are computed at run time, by channels like constants,
+ * even though its other operand then has to be copied into blocks of channels? */
 bool find_packed_weights(struct lowering *l, const struct problem *p, const struct operand **b, struct panels *how);
 #endif

@@ -1,12 +1,13 @@
-/* A lower bound for the arena: the logical elements that are alive at each step of the entry, by liveness code of its
- * own (no lane padding, halo, alignment, scratch of kernels). Reported beside the plan's peak; see memory_plan.h. */
+/* A lower bound for the arena: the logical elements that are alive at each step of the entry, computed by separate
+ * liveness code (no lane padding, halo, alignment, scratch of kernels). Reported beside the plan's peak; see
+ * memory_plan.h. */
 #include "lower/memory_plan.h"
 
 struct life {
     struct buf *buf;
     const struct buf *of;
     int from, to;
-    bool read; /* by anything: scratch of a kernel, and results that nobody wants, are not */
+    bool read; /* by anything; scratch of a kernel and unused results are not */
 };
 struct bound {
     struct ctx *c;
@@ -48,7 +49,7 @@ static void steps(struct bound *b, struct block *block) {
         stmt_exprs(s, seen_loads, b);
         for (int k = 0; k < n; k++) steps(b, parts[k]);
         if (s->kind != S_FOR && s->kind != S_WHILE) continue;
-        for (int k = 0; k < outer; k++) /* what the loop reads again lives through all of it */
+        for (int k = 0; k < outer; k++) /* what the loop reads again is alive throughout */
             if (b->lives.v[k].to >= start) b->lives.v[k].to = b->step;
     }
 }

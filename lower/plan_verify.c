@@ -1,14 +1,14 @@
-/* The independent check of a memory plan: the entry is walked as it would run, with an owner for every piece of the
+/* The independent check of a memory plan. It walks the entry as it would run, keeping an owner for every piece of the
  * arena between two ends of buffers. A kernel that reads a buffer must find all of it owned by that buffer: written,
- * and not overwritten since; what it writes must not meet anything else it is given. Loop bodies are walked twice so
- * that the back edge is seen; as often as they run where views of theirs lie elsewhere in each pass. Shares no code
- * with the planner: views and live ranges are found again from the statements. */
+ * and not overwritten since; what it writes must not overlap anything else it is given. Loop bodies are walked twice,
+ * so that the back edge is covered; or as often as they run, if their views lie elsewhere in each iteration. Shares no
+ * code with the planner: views and live ranges are found again from the statements. */
 #include "lower/memory_plan.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where a buffer lies, in bytes; from its own slot, or for a view from what it is a view of. */
+/* The position of a buffer in bytes: from its slot, or for a view from what it views. */
 struct place {
     const struct buf *owner; /* the allocated buffer whose storage it is */
     int64_t at, end;
@@ -18,10 +18,10 @@ struct owner_walk {
     struct memory_plan *plan;
     struct map places;        /* buffer -> struct place */
     struct map elsewhere;     /* views of what the plan does not place */
-    VEC(int64_t) ends;        /* where buffers begin and end, ascending */
-    const struct buf **owner; /* of the piece from each end to the next; NULL: never written */
-    int64_t sample;           /* value of all symbols */
-    struct map now;           /* but of these, and of loop variables: int64_t */
+    VEC(int64_t) ends;        /* the ends of all buffers, ascending */
+    const struct buf **owner; /* of the piece between each end and the next; NULL: never written */
+    int64_t sample;           /* assumed value of all symbols */
+    struct map now;           /* exceptions to that, and values of loop variables: int64_t */
     int64_t *offset;          /* per slot */
     VEC(struct place *) swapped, views;
     bool ok, too_large;
@@ -85,15 +85,15 @@ struct reader {
     struct owner_walk *w;
     const char *who;
 };
-/* The loads of the statement itself, not of what is in it. */
+/* The loads of the statement itself, without those of nested statements. */
 static void read_load(void *env, expr load) {
     struct reader *r = env;
     read_buf(r->w, load->u.buf, r->who);
 }
 static void own_loads(void *env, expr e) { x_each_load(e, read_load, env); }
-/* Of no cells, or of a run that a check stops before. */
+/* It has no cells, or a check ends such runs before. */
 static bool is_empty(const struct place *p) { return p->at == p->end; }
-/* A kernel may write before it has read everything: its results must lie apart from all else it is given. */
+/* A kernel may write before it has read everything, so its results must not overlap its other buffers. */
 static void check_apart(struct owner_walk *w, const struct stmt *s, int k) {
     const struct proc *p = s->u.call.callee;
     const struct place *a = place_of(w, s->u.call.bufs[k]);
@@ -123,12 +123,13 @@ static void walk_swap(struct owner_walk *w, struct stmt *s) {
         else if (in_b && w->owner[k] == b->owner) w->owner[k] = a->owner;
     }
     t = *a;
-    a->at = b->at, a->end = b->at + (t.end - t.at); /* the pointers change places, not the sizes */
+    a->at = b->at, a->end = b->at + (t.end - t.at); /* swapping exchanges pointers, not sizes */
     b->end = t.at + (b->end - b->at), b->at = t.at;
 }
 
-/* ---- places */
-/* Offsets of slots as the generated code has them: the plan's, or for run-time sizes what it makes of `below`. */
+/* ---- positions */
+/* Offsets of slots as in the generated code: those of the plan, or for run-time sizes those that follow from
+ * `below`. */
 static bool find_offsets(struct owner_walk *w) {
     w->offset = NEWN(&w->m->ctx->arena, int64_t, w->plan->slots.n + 1);
     for (int k = 0; k < w->plan->slots.n; k++) {
@@ -159,7 +160,7 @@ static bool place_alloc(struct owner_walk *w, const struct buf *b) {
     int64_t bytes, room;
     for (int k = 0; k < w->plan->slots.n && !s; k++)
         if (w->plan->slots.v[k].buf == b) s = &w->plan->slots.v[k];
-    if (!s || s->first < 0 || s->cls == PLAN_REGION) return true; /* nothing may use it */
+    if (!s || s->first < 0 || s->cls == PLAN_REGION) return true; /* must not be used */
     if (s->alias >= 0) return wrong(w, "buffer %s is allocated, and shares storage in the plan", b->name);
     if (!bytes_of(w, b, &bytes) || !x_eval_int(s->bytes, sample_leaf, w, &room)) {
         w->too_large = true;
@@ -176,10 +177,10 @@ static bool place_alloc(struct owner_walk *w, const struct buf *b) {
     add_place(w, b, p);
     return true;
 }
-/* Does one of the checks before s stop a run of these sizes? */
+/* Does a check before s end runs with these sizes? */
 static bool is_stopped_before(struct owner_walk *w, const struct stmt *s) {
     int64_t a, b;
-    for (const struct stmt *t = s; t; t = t->prev ? t->prev : stmt_parent(t)) { /* the loops around it come later */
+    for (const struct stmt *t = s; t; t = t->prev ? t->prev : stmt_parent(t)) { /* the surrounding loops come later */
         expr cond = t->kind == S_CHECK ? t->u.check.cond : NULL;
         if (cond && cond->op == X_EQ && cond->arg[0]->type == IDX && x_eval_int(cond->arg[0], sample_leaf, w, &a) &&
             x_eval_int(cond->arg[1], sample_leaf, w, &b) && a != b)
@@ -192,7 +193,7 @@ static bool place_view(struct owner_walk *w, const struct stmt *s) {
     const struct place *q = place_of(w, of);
     const struct plan_slot *slot = NULL, *base = NULL;
     int64_t off, bytes, said = 0;
-    if (!q) { /* of a parameter, a constant or the region: not in the arena either */
+    if (!q) { /* a view of a parameter, a constant or the region is not in the arena either */
         if (of->scope != SC_ARENA || map_get(&w->elsewhere, PKEY(of))) map_put(&w->elsewhere, PKEY(b), w);
         return true;
     }
@@ -214,13 +215,13 @@ static bool place_view(struct owner_walk *w, const struct stmt *s) {
     struct place p = {q->owner, q->at + off, q->at + off + bytes};
     if (p.end > q->end) {
         if (!is_stopped_before(w, s)) return wrong(w, "view %s reaches past the end of %s", b->name, of->name);
-        p.end = p.at < q->end ? q->end : p.at; /* nothing is done with it */
+        p.end = p.at < q->end ? q->end : p.at; /* it is not used */
     }
     add_place(w, b, p);
     PUSH(&w->m->ctx->arena, &w->views, place_of(w, b));
     return true;
 }
-/* A view is of what its buffer's name means when the view is made, which a swap may have changed. */
+/* A view refers to the buffer that its name means at that moment, which a swap may have changed. */
 static void walk_view(struct owner_walk *w, const struct stmt *s) {
     struct place *p = place_of(w, s->u.view.buf);
     const struct place *q = place_of(w, s->u.view.of);
@@ -234,13 +235,13 @@ static void walk_view(struct owner_walk *w, const struct stmt *s) {
 static void set_now(struct owner_walk *w, const void *leaf, int64_t v) {
     map_put(&w->now, PKEY(leaf), arena_copy(&w->m->ctx->arena, &v, sizeof v));
 }
-/* Sizes that follow from the number of the pass. */
+/* Sets sizes that depend on the iteration. */
 static void set_size(struct owner_walk *w, const struct stmt *s) {
     int64_t v;
     if (x_has(s->u.size.value, XF_VAR) && x_eval_int(s->u.size.value, sample_leaf, w, &v)) set_now(w, s->u.size.sym, v);
 }
 struct moving {
-    struct map leaves; /* that change from pass to pass */
+    struct map leaves; /* that change between iterations */
     bool views;
 };
 static bool note_moving(void *env, const struct stmt *s) {
@@ -249,7 +250,7 @@ static bool note_moving(void *env, const struct stmt *s) {
     if (s->kind == S_VIEW) m->views |= x_uses_any(s->u.view.off, &m->leaves);
     return true;
 }
-/* How often the loop has to be walked. */
+/* How many iterations have to be walked. */
 static int64_t passes_of(struct owner_walk *w, const struct stmt *s) {
     enum { BACK_EDGE = 2, MOST = 1 << 16 };
     struct moving m = {.leaves = {.arena = &w->m->ctx->arena}};
@@ -277,7 +278,7 @@ static void place_one(struct owner_walk *w, struct stmt *s) {
 static void place_block(struct owner_walk *w, const struct block *b) {
     for (struct stmt *s = b->first; s && w->ok && !w->too_large; s = s->next) place_one(w, s);
 }
-/* Buffers that are swapped come to lie at each other's places. */
+/* Swapped buffers exchange their positions. */
 static bool note_swaps(void *env, struct stmt *s) {
     struct owner_walk *w = env;
     struct place *a = s->kind == S_SWAP ? place_of(w, s->u.swap.a) : NULL,
@@ -306,7 +307,7 @@ static void place_all(struct owner_walk *w) {
             PUSH(&w->m->ctx->arena, &w->ends, w->swapped.v[j]->at + (v->at - of->at));
             PUSH(&w->m->ctx->arena, &w->ends, w->swapped.v[j]->at + (v->end - of->at));
         }
-    PUSH(&w->m->ctx->arena, &w->ends, INT64_MAX); /* every search ends */
+    PUSH(&w->m->ctx->arena, &w->ends, INT64_MAX); /* sentinel: every search ends */
     qsort(w->ends.v, (size_t)w->ends.n, sizeof *w->ends.v, by_value);
     for (int k = 0; k < w->ends.n; k++)
         if (!k || w->ends.v[k] != w->ends.v[k - 1]) w->ends.v[n++] = w->ends.v[k];
@@ -347,10 +348,10 @@ static void walk_one(struct owner_walk *w, struct stmt *s) {
     case S_SWAP: walk_swap(w, s); break;
     case S_VIEW: walk_view(w, s); break;
     case S_SIZE: set_size(w, s); break;
-    case S_FREE: /* of the region, which the plan does not place */
+    case S_FREE: /* in the region, which the plan does not place */
     case S_CHECK:
     case S_BIND:
-    case S_FOREIGN: /* stands in kernels */
+    case S_FOREIGN: /* occurs only in kernels */
     case S_BARRIER:
     case S_PREFETCH:
     case S_COMMENT: break;

@@ -1,5 +1,5 @@
-/* Remarks about what lowering decided: groups and layouts of a region, and kernels that are slow. They are made from
- * what is there anyway; nothing here decides. See ir/base/remark.h. */
+/* Remarks about what lowering decided: groups and layouts of a region, and slow kernels. They only describe; nothing
+ * here decides. See ir/base/remark.h. */
 #include "lower/layout.h"
 #include "lower/schedule/schedule.h"
 #include <string.h>
@@ -32,7 +32,7 @@ static void remark_value(struct lowering *l, const struct node *n, const struct 
                border.n ? ", with a border along" : "", border.n ? border.s : "");
     text_free(&border);
 }
-/* Does no memory get its result? */
+/* Is its result never stored in memory? */
 static bool stays_inside(const struct groups *gs, const struct node *n) {
     const struct group *gr = map_get(&gs->of_node, PKEY(n));
     return gr && gr->nodes.v[gr->nodes.n - 1] != n;
@@ -54,8 +54,8 @@ static double cells_of(const struct var *const *v, int n, double open) {
     for (int k = 0; k < n; k++) cells *= x_is_int(v[k]->extent, &extent) ? (double)extent : open;
     return cells;
 }
-/* Cycles that the products of the kernel's sum take if a multiply-add starts whenever one can; 0: it has none, or its
- * sizes are open. */
+/* Cycles of the products in the kernel's sum if a multiply-add could always start; 0: there are none, or sizes are
+ * open. */
 static double least_cycles(const struct machine *m, const struct problem *k) {
     const struct stmt *s = k ? k->sum : NULL;
     const struct operation *op = s ? machine_multiply_add(m, s->u.stage.buf->type) : NULL;
@@ -63,7 +63,7 @@ static double least_cycles(const struct machine *m, const struct problem *k) {
     return cells_of(s->u.stage.axes, s->u.stage.naxes, 0) * cells_of(s->u.stage.red, s->u.stage.nred, 0) /
            (op->starts * machine_lanes(m, s->u.stage.buf->type));
 }
-/* Steps that plain loops take of their first stage. */
+/* Iterations of plain loops over the first stage. */
 static double plain_steps(const struct problem *k) {
     double most = 0;
     for (int n = 0; k && n < k->stages.n; n++) {
@@ -73,7 +73,7 @@ static double plain_steps(const struct problem *k) {
     }
     return most;
 }
-enum { SLOW = 3, WORTH = 4096 }; /* times the least; cycles from which it matters */
+enum { SLOW = 3, WORTH = 4096 }; /* times the least; cycles from which on it matters */
 void remark_kernel(struct lowering *l, const struct proc *p, const struct taken *t) {
     const struct machine *m = l->o->target->machine;
     double least = least_cycles(m, p->problem), steps = plain_steps(p->problem);

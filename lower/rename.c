@@ -1,5 +1,5 @@
-/* Buffers of the entry that others stand for: every mention of them becomes one of the other. Used where results take
- * the place of operands (lower/reuse.c) and where two calls do the same (lower/share.c). */
+/* Replaces buffers of the entry by others, everywhere. Used if a result takes over an operand's storage
+ * (lower/reuse.c), or if two calls compute the same (lower/share.c). */
 #include "lower/lower.h"
 
 struct renaming {

@@ -1,16 +1,16 @@
-/* Reuse of storage (rule 6 of docs/storage.md). First the order: a call whose results are larger than what dies with it
- * runs right before its first reader. Then a kernel's result takes the place of an operand that nothing reads
- * afterwards; the kernel itself changes by the step `over`, which refuses where a cell would be overwritten too early.
+/* Reuse of storage (rule 6 of docs/storage.md). First the order: a call whose results are larger than the operands that
+ * die with it runs directly before its first reader. Then a kernel's result takes over the storage of an operand that
+ * nothing reads afterwards; the step `over` changes the kernel, and refuses if a cell would be overwritten too early.
  * Works on the entry, after kernels are scheduled and before the memory plan. See lower.h. */
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
 
-/* Of a buffer that a block allocates: where the block's statements use its storage, also through views. */
+/* For a buffer allocated in a block: which of the block's statements use its storage, also through views. */
 struct life {
     int first, last;
-    bool fixed; /* swapped or filled by the entry */
+    bool fixed; /* the entry swaps or fills it */
 };
 struct variant {
     struct proc *p; /* NULL: refused */
@@ -20,17 +20,17 @@ struct variant {
 struct reuse {
     struct ctx *c;
     struct module *m;
-    struct map lives;    /* buffer -> struct life, of the block in work */
+    struct map lives;    /* buffer -> struct life, for the current block */
     struct map views;    /* see note_views */
-    struct map in_place; /* buffer -> the one whose place it takes; statements name it still, until rename_all */
-    struct map variants; /* kernel -> struct variant, the last made first */
+    struct map in_place; /* buffer -> the one whose storage it takes over; statements still name it, until rename_all */
+    struct map variants; /* kernel -> its variants, the latest first */
     int pos;
 };
 
-/* ---- lives */
+/* ---- live ranges */
 static struct life *life_of(struct reuse *r, const struct buf *b) { return map_get(&r->lives, PKEY(b)); }
 static struct buf *placed(struct reuse *r, struct buf *b) { return buf_placed(&r->in_place, b); }
-/* Of views, and of what takes the place of a view. */
+/* Follows views, and buffers that take over the storage of a view. */
 static struct buf *root_of(struct reuse *r, struct buf *b) {
     for (struct buf *of; (of = placed(r, storage_of(&r->views, b))) != b; b = of) continue;
     return b;
@@ -72,7 +72,7 @@ static void find_lives(struct reuse *r, struct block *b) {
 }
 
 /* ---- kernels */
-/* The kernel with its result y over its operand x; made once. */
+/* The kernel with result y stored over operand x; made once. */
 static struct proc *variant_of(struct reuse *r, struct proc *p, int y, int x) {
     struct ctx *c = r->c;
     const struct variant *made = map_get(&r->variants, PKEY(p));
@@ -98,7 +98,7 @@ static bool same_storage(const struct buf *a, const struct buf *b) {
         if (a->dims[k] != b->dims[k]) return false;
     return true;
 }
-/* Operand x of the call, and nothing else of it, is all of a storage that dies here. */
+/* Operand x of the call, and no other operand, covers a whole storage that dies here. */
 static bool dies_here(struct reuse *r, struct stmt *call, int x) {
     struct buf *in = placed(r, call->u.call.bufs[x]), *b = root_of(r, in);
     struct life *l = life_of(r, b);
@@ -139,7 +139,8 @@ static int64_t bytes_of(struct reuse *r, const struct buf *b) {
     int64_t n;
     return x_eval_int(buf_cells(r->c, b), reference_leaf, NULL, &n) ? n * dtype_bytes(b->type) : 0;
 }
-/* Does s, a statement between, write what the call reads? Anything but a call counts when it touches it. */
+/* Does s, a statement in between, write what the call reads? Statements other than calls count if they touch it at
+ * all. */
 static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
     if (s->kind == S_ALLOC || s->kind == S_VIEW || s->kind == S_CHECK) return false;
     if (s->kind != S_CALL) return stmt_uses(s, operand, &r->views);
@@ -147,7 +148,7 @@ static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
         if (s->u.call.callee->params.v[k].dir != DIR_IN && root_of(r, s->u.call.bufs[k]) == operand) return true;
     return false;
 }
-/* The statement before which the call, at position pos of its block, may and should run; NULL: where it stands. */
+/* The statement before which the call, at position pos of its block, can and should run; NULL: it stays. */
 static struct stmt *better_place(struct reuse *r, struct stmt *call, int pos) {
     int64_t made = 0, dying = 0;
     int n = call->u.call.nbufs, at = pos;
@@ -178,7 +179,7 @@ found:
         for (int j = 0; j < k; j++) again |= root_of(r, call->u.call.bufs[j]) == b;
         if (call->u.call.callee->params.v[k].dir == DIR_IN && l && l->last < at && !again) dying += bytes_of(r, b);
     }
-    bool moves = false; /* past another call */
+    bool moves = false; /* it would move past another call */
     for (struct stmt *s = call->next; s != t; s = s->next) moves |= s->kind == S_CALL || s->kind == S_IF;
     return moves && made > dying ? t : NULL;
 }
@@ -191,7 +192,7 @@ static void order_calls(struct reuse *r, struct block *b) {
         if (!to) continue;
         stmt_remove(s);
         stmt_insert_before(to, s);
-        find_lives(r, b); /* positions from prev on are as before */
+        find_lives(r, b); /* positions before prev have not changed */
     }
 }
 static void reuse_in(struct reuse *r, struct block *b) {
@@ -208,7 +209,7 @@ static void reuse_in(struct reuse *r, struct block *b) {
             if (reuse_operand(r, s, y)) y = -1;
     }
 }
-/* Kernels in order of first call; those that only variants stand for go. */
+/* Lists kernels in order of their first call, and drops those replaced by variants. */
 struct called {
     struct module *m;
     struct map seen;

@@ -1,4 +1,4 @@
-/* From a group's statements to kernels, by way of the algorithm that is chosen for them (lower/algorithm/). */
+/* From a group's statements to kernels, using the algorithm chosen for them (lower/algorithm/). */
 #include "lower/algorithm/algorithm.h"
 #include "lower/chain.h"
 #include "lower/layout.h"
@@ -14,7 +14,7 @@ static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t a
 static void pack(void *env, struct buf *b, struct panels how) {
     lower_give_layout(env, b, layout_packed(((struct lowering *)env)->c, how, b->nlogical));
 }
-/* Each part of it is written later: its border is, with cells that are written again, beforehand. */
+/* Writes the result's border before the parts of the result, along with some cells that are written again later. */
 static void write_border(struct lowering *l, struct buf *result) {
     struct ctx *c = l->c;
     const struct var *vars[32];
@@ -40,7 +40,7 @@ static const struct tensor *given(void *env, const struct buf *b) {
     const struct tensor *t = map_get(&((struct lowering *)env)->given, PKEY(b));
     return t ? t : b->data;
 }
-/* What sizes are checked for holds for all parts: it goes before the first. */
+/* Checks of sizes apply to all parts, so they go before the first. */
 static void check_sizes_first(struct rewriting *r) {
     struct block checks = {0}, *first = &r->parts.v[0].stmts;
     for (int k = 0; k < r->parts.n; k++)
@@ -53,7 +53,8 @@ static void check_sizes_first(struct rewriting *r) {
     block_move(&checks, first);
     block_move(first, &checks);
 }
-/* Texts are scheduled in the end (lower.c), and what is said of a call then, for each node that calls it. */
+/* Kernel texts are scheduled at the end (lower.c); keeps until then, for each node that calls a text, what was decided
+ * about it. */
 static void say_of_texts(struct lowering *l, const struct block *stmts) {
     for (const struct stmt *s = stmts->first; s && l->why; s = s->next) {
         if (s->kind != S_CALL || !s->u.call.callee->is_kernel_text) continue;
@@ -62,7 +63,7 @@ static void say_of_texts(struct lowering *l, const struct block *stmts) {
         map_put(&l->text_whys, PKEY(s->u.call.callee), (void *)now);
     }
 }
-/* What of a kernel's stages goes beside the algorithm; it is said of the kernels. */
+/* Applies the algorithms that go beside others to a kernel's stages; mentioned in the kernels' comments. */
 static bool outline_beside(struct lowering *l, const struct algorithm_query *of, struct block *stmts, const char *node,
                            const char *name) {
     struct algorithm_query q = *of;
@@ -78,7 +79,7 @@ static bool outline_beside(struct lowering *l, const struct algorithm_query *of,
     text_free(&why);
     return ok;
 }
-/* One kernel or more for each part; what others read is not made inside of one. */
+/* Makes one or more kernels of each part; buffers that other parts read are not local to one. */
 static bool outline_parts(struct lowering *l, const struct algorithm_query *q, const struct algorithm *row,
                           struct rewriting *r, const char *node, const char *name) {
     const char *nodes = l->nodes;
@@ -96,7 +97,7 @@ static bool outline_parts(struct lowering *l, const struct algorithm_query *q, c
     l->nodes = nodes, l->sizes = outer;
     return ok;
 }
-/* "  algorithm direct: 2304 cycles\n ..": the lines, without what indents them, with semicolons between. */
+/* "  algorithm direct: 2304 cycles\n ..": joins the lines with semicolons, without indentation. */
 static const char *in_one_line(struct ctx *c, const char *s) {
     struct text t = {0};
     for (s += strspn(s, " \n"); *s; s += strspn(s, " \n")) {

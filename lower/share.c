@@ -1,27 +1,27 @@
-/* Common subexpressions once layouts are chosen: of two calls of one kernel with the same operands the second goes, and
- * what reads its results reads those of the first. Equal nodes are one before (compiler/graph/cse.c); here meet those
- * that are written differently and mean the same, as Relu and a Clip from 0, or equal copies into a layout. Kernels
- * with equal text are one already (lower/kernel.c), so that calls alone are compared. Works on the entry after
- * lowering; see lower.h. */
+/* Common subexpressions once layouts are chosen: of two calls of one kernel with the same operands, the second is
+ * removed, and its readers use the results of the first. Equal nodes have been merged before (compiler/graph/cse.c).
+ * This catches nodes that are written differently and mean the same, such as Relu and a Clip from 0, or equal copies
+ * into a layout. Kernels with equal texts are already the same (lower/kernel.c), so that only calls need to be
+ * compared. Works on the entry after lowering; see lower.h. */
 #include "lower/lower.h"
 #include "lower/storage.h"
 
 struct share {
     struct module *m;
     struct storage_uses uses;
-    struct map in_place; /* result of a call that goes -> that of the one that stays */
-    struct map seen;     /* callee -> calls of the block in work, the last first */
+    struct map in_place; /* result of a removed call -> that of the one that remains */
+    struct map seen;     /* callee -> calls in the current block, the latest first */
 };
 struct seen_call {
     struct stmt *call;
     const struct seen_call *next;
 };
-/* What is written once, by one call, holds the same wherever it is read; a parameter holds something before. */
+/* A buffer written by exactly one call holds the same value wherever it is read; a parameter also has one before. */
 static bool holds_still(struct share *q, struct buf *b) {
     b = storage_of(&q->uses.views, b);
     return storage_writes(&q->uses, b) <= (b->scope != SC_PARAM) && !storage_fixed(&q->uses, b);
 }
-/* A result of its own, made in this block. */
+/* A result that is allocated in this block. */
 static bool is_own(struct share *q, const struct block *in, struct buf *b) {
     return own_alloc(&q->uses, in, b) && holds_still(q, b);
 }

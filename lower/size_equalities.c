@@ -1,6 +1,6 @@
-/* Sizes that a check makes equal, under one name in kernels: a kernel is called only after the checks of its node, so
- * it may take the channels of an input to be those of the weights. What the check allows stays with the caller; the
- * verifier proves there, from the check, that the buffers fit the parameters. Part of outlining. */
+/* Sizes that a check makes equal get one name in kernels. A kernel is called only after its node's checks, so it can
+ * assume, for example, that an input has as many channels as the weights. The caller, where the check is, keeps both
+ * sizes; there the verifier uses the check to prove that the buffers fit the parameters. Part of outlining. */
 #include "ir/base/checked.h"
 #include "lower/size_names.h"
 
@@ -8,7 +8,7 @@ bool size_is_fixed(struct sizes *z, expr e) {
     return !x_has(e, XF_LOAD | XF_VAR | XF_GUARD | XF_TOIDX | XF_POISON) && !x_uses_any(e, &z->made);
 }
 static expr renamed(void *env, expr e) { return map_get(&((struct sizes *)env)->by, PKEY(e)); }
-/* A size computed from symbols that have another name by now is found by its new form. */
+/* A size computed from symbols that were renamed meanwhile is found by its new form. */
 static expr known(struct sizes *z, expr e) {
     e = x_map(z->c, e, renamed, z);
     return z->computed ? x_map(z->c, e, renamed, z) : e;
@@ -36,8 +36,7 @@ void sizes_put(struct sizes *z, expr s, expr e) {
     add_name(z, s, e);
 }
 /* a == b, solved for a symbol, or else for a size computed from symbols. Not for one whose other form might be
- * negative: proofs would be lost.
- */
+ * negative: proofs would be lost. */
 static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
     struct ctx *c = z->c;
     int64_t lo, hi, least, most;
@@ -61,12 +60,12 @@ static expr part_of(void *env, expr e) {
     return NULL;
 }
 expr sizes_argument(const struct sizes *z, expr e) { return x_map(z->c, e, part_of, (void *)(uintptr_t)z); }
-/* The kernel gets `part`, computed from s, under a name of its own. */
+/* A new name under which the kernel gets `part`, which is computed from s. */
 static const struct sym *stand_in(struct sizes *z, expr s, expr part, const char *what, int64_t n) {
     struct ctx *c = z->c;
     int64_t lo, hi;
     x_bounds(c, part, &lo, &hi);
-    part = sizes_argument(z, part); /* s may itself stand for something */
+    part = sizes_argument(z, part); /* s may itself be such a name */
     const struct sym *q = map_get(&z->l->parts, PKEY(part));
     if (!q) {
         q = sym_new(c, internf(c->names, "%s_%s%lld", s->u.sym->name, what, (long long)n), lo < 0 ? 0 : lo, hi, false);
@@ -75,14 +74,14 @@ static const struct sym *stand_in(struct sizes *z, expr s, expr part, const char
     map_put(&z->parts, PKEY(q), (void *)part);
     return q;
 }
-/* s % by == 0: the kernel gets the quotient, and s is `by` times it. */
+/* s % by == 0: the kernel gets the quotient, and s becomes `by` times it. */
 static void learn_multiple(struct sizes *z, expr s, expr by) {
     int64_t d;
     if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !size_is_fixed(z, s)) return;
     sizes_put(z, s, x_muli(z->c, x_sym(z->c, stand_in(z, s, x_divi(z->c, s, d), "by", d)), d));
 }
-/* e >= n: the kernel gets what the symbol that e is computed from is above the least that makes it so. 2*s - 1 >= 0
- * says that s is 1 or more. */
+/* e >= n: the kernel gets the amount by which the symbol in e exceeds the least value for which that holds. For
+ * example, 2*s - 1 >= 0 says that s is at least 1. */
 static bool learn_least(struct sizes *z, expr e, int64_t n) {
     int64_t k, by;
     const expr *atoms;

@@ -1,17 +1,23 @@
-/* Long sizes under one name in kernels. Rows that are max(0, ((n + 255) / 256 + 3) / 2) are a number like any other to
- * the kernel, which gets them as an argument: its index arithmetic is short, and what a schedule has to prove can be
- * proved. The symbols that such a size is computed from vanish from the kernel altogether; so nothing is lost of how
- * its sizes depend on each other. Part of outlining. */
+/* Long size expressions get one name in kernels. Rows numbering max(0, ((n + 255) / 256 + 3) / 2) become a plain
+ * number, which the kernel gets as an argument: its index arithmetic is short, and schedules can prove what they need.
+ * The symbols from which such a size is computed disappear from the kernel completely, so no relation between its sizes
+ * is lost. Part of outlining. */
 #include "lower/size_names.h"
 #include "ir/base/checked.h"
 
-enum { LONG = 10, PART = 4, TRIED = 24, MOST = 200 }; /* nodes: of a long size, of a part worth a name; tries; parts */
+enum {
+    LONG = 10,
+    PART = 4,
+    TRIED = 24,
+    MOST = 200
+}; /* LONG, PART: nodes of a long size, of a part worth a name;
+    * TRIED: attempts; MOST: parts */
 
 struct exprs {
     expr *v;
     int n, cap;
 };
-/* ---- what the run is made of: every expression; dims of its buffers, logical and physical */
+/* ---- the contents of the run: all expressions, and the logical and physical dims of its buffers */
 struct run {
     struct sizes *z;
     struct arena *a;
@@ -57,7 +63,7 @@ static int by_length(const void *a, const void *b) {
     int x = node_count(*(const expr *)a), y = node_count(*(const expr *)b);
     return x != y ? y - x : (*(const expr *)a)->id < (*(const expr *)b)->id ? -1 : 1;
 }
-/* The long dims and what they are made of, the longest first. */
+/* The long dims and their parts, the longest first. */
 static struct exprs long_parts(struct run *r) {
     struct parts q = {r, {0}, {.arena = r->a}};
     for (int k = 0; k < r->dims.n; k++)
@@ -84,13 +90,14 @@ static const struct sym *first_sym(expr e) {
     }
     return e->u.sym;
 }
-/* It is assumed to be as large as what it is computed from makes it; nothing is, where nothing was said of a symbol. */
+/* The symbol gets the range and typical value that follow from its expression; no typical value if a symbol in it has
+ * none. */
 static const struct sym *name_of(struct run *r, expr part, expr argument) {
     struct lowering *l = r->z->l;
     int64_t lo, hi;
     struct sym *s = map_get(&l->parts, PKEY(argument));
     if (s) {
-        if (is_dim(r, part) && s->lo < 0) s->lo = 0; /* it was no dim of the kernels before */
+        if (is_dim(r, part) && s->lo < 0) s->lo = 0; /* it has not been a dim of the kernels before */
         return s;
     }
     x_bounds(l->c, part, &lo, &hi);
@@ -101,8 +108,8 @@ static const struct sym *name_of(struct run *r, expr part, expr argument) {
     if (reference > 0) made->ref = reference;
     return made;
 }
-/* What a sum is solved for to get a name: its longest term, else all of it, unless that hides what divides it. NULL:
- * nothing. */
+/* The term to name if a sum is solved for it: the longest one; otherwise all of it, unless that would hide a divisor.
+ * NULL: none. */
 static expr solvable(struct ctx *c, expr sum, int64_t *coef) {
     const expr *t;
     const int64_t *co;
@@ -116,7 +123,7 @@ static expr solvable(struct ctx *c, expr sum, int64_t *coef) {
     *coef = best < 0 ? 1 : co[best];
     return best >= 0 ? t[best] : n > 1 && divisor == 1 ? sum : NULL;
 }
-/* Does this name leave nothing in the run that is computed from the same symbols, and stand for the same dims? */
+/* With this name, do the same symbols no longer occur in the run, and are its dims still represented? */
 static bool name_fits(struct run *r, struct sizes *with, expr part, const struct sym *s) {
     struct map gone = {.arena = r->a};
     struct subst back = {{.arena = r->a}};

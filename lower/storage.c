@@ -1,4 +1,4 @@
-/* See storage.h. Works on the entry after lowering, when only calls compute. */
+/* See storage.h. Works on the entry after lowering, when only calls compute anything. */
 #include "lower/storage.h"
 
 static bool note(void *env, struct stmt *s) {

@@ -1,8 +1,8 @@
-/* Bytes between kernels: where their readers multiply them as f32 or as integers of 16 bits, for want of an instruction
- * for bytes, their cells lie so, and nobody copies them. What is computed stays in bytes: definitions and algorithms
- * know the buffer that the value would have, and the one that has its cells takes its place when kernels are made. Part
- * of lowering. What others see stays as the model has it: inputs, outputs, what goes into bodies and texts of kernels
- * and comes out of them. See docs/storage.md. */
+/* Bytes between kernels: if their readers multiply them as f32 or as 16-bit integers, because there is no instruction
+ * for bytes, they are stored as such, which saves copies. Values remain bytes: definitions and algorithms know the
+ * buffer that the value would have; the buffer that holds the cells replaces it when kernels are made. Nothing changes
+ * in what others see: inputs, outputs, and what goes into or comes out of bodies and kernel texts. See
+ * docs/storage.md. */
 #include "ir/graph/graph.h"
 #include "ir/graph/op.h"
 #include "lower/algorithm/algorithm.h"
@@ -35,7 +35,7 @@ static struct buf *as_it_is(void *env, struct buf *b) {
     (void)env;
     return b;
 }
-/* What takes the greatest or least of cells computes nothing: whose it takes; NULL: s is something else. */
+/* A maximum or minimum computes no new values: returns the buffer from which it picks; NULL: s is something else. */
 static struct buf *picks_from(const struct stmt *s) {
     bool picks = s->kind == S_STAGE && (s->u.stage.op == RED_MAX || s->u.stage.op == RED_MIN) && !s->u.stage.init;
     return picks && s->u.stage.value->op == X_LOAD ? s->u.stage.value->u.buf : NULL;
@@ -44,7 +44,8 @@ static bool is_picked(struct lowering *l, struct value *v, const struct block *s
     const struct stmt *s = stages->first;
     return s && !s->next && picks_from(s) && picks_from(s) == probed_operand(l->probes, v);
 }
-/* As floats, too: vectors do not hold fewer of them, and they lie near. */
+/* Are wider cells just as fast for such readers? Yes for floats: vectors hold as many of them, and they stay in near
+ * caches. */
 static bool is_picked_as_fast(struct lowering *l, struct value *v) {
     const struct machine *m = l->o->target->machine;
     const struct buf *b = probed_operand(l->probes, v);
@@ -52,14 +53,14 @@ static bool is_picked_as_fast(struct lowering *l, struct value *v) {
     return machine_lanes(m, F32) == machine_lanes(m, b->type) && 2 * bytes < (double)m->l1.bytes;
 }
 static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n);
-/* By the first that wants another type. */
+/* The first other type that a reader wants. */
 static enum dtype wanted_of(struct lowering *l, struct value *v) {
     enum dtype t = NONE;
     for (int i = 0; i < v->uses.n && t == NONE; i++)
         if (!v->uses.v[i].region) t = wanted_by(l, v, v->uses.v[i].node);
     return t;
 }
-/* Of one node that reads v, by the algorithm that it will be computed by. */
+/* The type wanted by one node that reads v, according to the algorithm that will be used for it. */
 static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n) {
     if (!n || n->op->control) return NONE;
     const struct node_class *k = classify_node(l->probes, n);
@@ -72,7 +73,7 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     bool same = view || (is_picked(l, v, &k->stmts) && is_picked_as_fast(l, v));
     if (same && n->outs.n == 1) return wanted_of(l, n->outs.v[0]);
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
-    struct block stages = k->stmts; /* rows that are asked change nothing */
+    struct block stages = k->stmts; /* asking rows does not change anything */
     struct algorithm_query q = {l->c, l->o->target->machine, 1,    l->m, l->entry, &stages,
                                 &p,   layout_of_operand,     NULL, NULL, as_it_is, &r,
                                 NULL, &l->o->algorithms,     NULL, NULL};
@@ -80,8 +81,8 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;
 }
-/* Maps and plain stores alone write b, or what picks from cells that lie so, too: no other reduction, whose steps would
- * be rounded. */
+/* Is b only written by maps and plain stores, or by maxima of cells stored the same way? Other reductions would round
+ * at each step. */
 struct writers {
     struct lowering *l;
     const struct buf *b;
@@ -118,9 +119,9 @@ void choose_stored(struct lowering *l, const struct node *n) {
     }
 }
 
-/* ---- using it */
+/* ---- using the stored form */
 static expr read_stored(void *env, expr e);
-/* A byte less a zero point, as the float that it is; NULL: something else. */
+/* A byte less a zero point, computed as a float; NULL: something else. */
 static expr as_float(struct lowering *l, expr e) {
     struct ctx *c = l->c;
     if (e->op == X_CONST && e->type == I32 && e->u.i >= -255 && e->u.i <= 255) return x_num(c, F32, (double)e->u.i);
@@ -147,7 +148,7 @@ static expr written(struct ctx *c, enum dtype bytes, enum dtype t, expr v) {
     if (!x_fits(v, bytes)) v = x_round(c, bytes, v);
     return t == F32 ? x_cast(c, F32, v) : v;
 }
-/* Where it takes nothing, what bytes begin with stays. */
+/* If nothing is picked, the initial value of bytes must stay. */
 static void pick_stored(struct ctx *c, struct stmt *s, enum dtype bytes, enum dtype t) {
     expr none = red_identity(c, s->u.stage.op, bytes);
     s->u.stage.init = t == F32 ? x_cast(c, F32, none) : none;

@@ -20,7 +20,7 @@ bool is_on_stack(struct ctx *c, const struct buf *b) {
     return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) &&
            x_is_int(local_bytes(c, b), &bytes) && bytes <= MOST;
 }
-/* Steps leave the allocations of buffers behind that moved into a loop. */
+/* Steps may leave allocations of buffers that have moved into a loop, so an allocation does not count as a use. */
 bool proc_uses(const struct proc *p, const struct buf *b) {
     for (const struct stmt *s = p->body.first; s; s = s->next)
         if (stmt_uses(s, b, NULL)) return true;

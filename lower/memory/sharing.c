@@ -1,4 +1,4 @@
-/* See sharing.h. Each thread has registers and a stack of its own, and a part of the scratch memory (`slices`). */
+/* See sharing.h. Each thread has its own registers, stack, and part of the scratch memory (`slices`). */
 #include "lower/memory/sharing.h"
 #include "lower/memory/local_memory.h"
 
@@ -18,7 +18,7 @@ static bool shares(void *env, struct stmt *s) {
     }
     return !*what;
 }
-/* A store to what is not the iteration's own. */
+/* A store to something that does not belong to the iteration. */
 struct outside {
     struct block *body;
     bool found;

@@ -1,10 +1,10 @@
-/* Loops whose iterations threads may run: what the C of an iteration cannot share with another one. Asked by schedules
- * before they make a loop parallel, and by the pass that has the last word (passes/parallel.c). */
+/* Which loops several threads can run: in C, iterations must not share certain memory. Used by schedules before they
+ * make a loop parallel, and finally by the pass that decides (passes/parallel.c). */
 #ifndef NN_LOWER_MEMORY_SHARING_H
 #define NN_LOWER_MEMORY_SHARING_H
 #include "ir/loop/loop.h"
 
-/* Why the iterations of a loop of p cannot be run by several threads, though none reads what another stores; NULL: they
+/* Why several threads cannot run the iterations of a loop of p, even though none reads what another stores; NULL: they
  * can. */
 const char *iterations_share(const struct proc *p, struct stmt *loop);
 #endif

@@ -1,5 +1,5 @@
-/* Problems that were never stages: nests that move cells, and texts in loop IR, of which it is found which loops' turns
- * do not meet. See problem.h. */
+/* Problems that were never stages: nests that move cells, and texts in loop IR. Finds the loops whose iterations are
+ * independent. See problem.h. */
 #include "lower/problem/problem.h"
 
 /* Loops around one store of a load. */
@@ -8,10 +8,10 @@ static bool nest_moves(const struct stmt *s) {
     return s->kind == S_STORE && s->u.store.op == RED_NONE && moves_cells(s->u.store.value);
 }
 
-/* ---- loops whose turns do not meet: each turn has a part of its own of everything that is stored */
-struct own { /* of a buffer; at NULL: a turn allocates it itself */
+/* ---- independent loops: each iteration has a separate part of every buffer that is stored to */
+struct own { /* the part of a buffer; at NULL: the iteration allocates the buffer */
     int dim;
-    expr at; /* v, or v and a number: the index there */
+    expr at; /* the index there: v, or v plus a number */
 };
 struct turns {
     struct ctx *c;
@@ -22,7 +22,7 @@ struct turns {
 static bool is_own(const struct turns *q, expr idx) {
     int64_t stride;
     expr rest;
-    if (idx->op == X_GUARD) idx = idx->arg[0]; /* or the run has failed */
+    if (idx->op == X_GUARD) idx = idx->arg[0]; /* otherwise the run has failed */
     return x_linear_in(q->c, idx, q->v, &stride, &rest) && stride == 1 &&
            !x_has(rest, XF_VAR | XF_LOAD | XF_TOIDX | XF_GUARD);
 }
@@ -55,7 +55,7 @@ static void check_load(void *env, const struct stmt *s, expr load) {
 }
 static bool is_independent(struct ctx *c, struct stmt *loop) {
     struct turns q = {.c = c, .v = loop->u.loop.var, .own = {.arena = &c->arena}};
-    if (loop->u.loop.independent || x_is(q.v->extent, 1)) return true; /* said, or nothing to find */
+    if (loop->u.loop.independent || x_is(q.v->extent, 1)) return true; /* declared independent, or trivially so */
     walk(&loop->u.loop.body, note_store, &q);
     if (!q.meet) each_load(&loop->u.loop.body, check_load, &q);
     return !q.meet;

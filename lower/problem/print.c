@@ -1,8 +1,8 @@
-/* The text of a problem: equal for equal problems, whatever their buffers, axes and sizes are called. */
+/* The text of a problem: equal for equal problems, whatever the names of their buffers, axes and sizes. */
 #include "ir/expr/print.h"
 #include "lower/problem/problem.h"
 
-/* The letter of the role, and a number among those that have it. */
+/* The letter of the role, with a number among the axes that have it. */
 static const char *role_name(struct ctx *c, const enum axis_role *roles, int k) {
     int n = 0;
     for (int i = 0; i < k; i++) n += roles[i] == roles[k];
@@ -11,7 +11,7 @@ static const char *role_name(struct ctx *c, const enum axis_role *roles, int k) 
 const char *axis_name(struct ctx *c, const struct problem *p, int k) { return role_name(c, p->axis, k); }
 const char *sum_name(struct ctx *c, const struct problem *p, int k) { return role_name(c, p->summed, k); }
 
-/* Names in the order in which things are met: axes by their roles, buffers by what they are to the problem. */
+/* Canonical names in order of first occurrence: axes by role, buffers by their part in the problem. */
 struct naming {
     struct ctx *c;
     const struct problem *p;
@@ -63,14 +63,14 @@ static expr renamed(void *env, expr e) {
 static void rename_var(struct naming *q, const struct var *v, const char *name) {
     map_put(&q->vars, PKEY(v), (void *)x_var(q->c, var_new(q->c, name, rename_expr(q, v->extent))));
 }
-/* The stage that has the roles; without a reduction that is the last one. */
+/* The stage whose axes have the roles: the reduction, or the last stage. */
 static const struct stmt *main_stage(const struct problem *p) { return p->sum ? p->sum : p->out; }
 static void name_main(struct naming *q) {
     const struct stmt *s = main_stage(q->p);
     for (int k = 0; k < s->u.stage.naxes; k++) rename_var(q, s->u.stage.axes[k], axis_name(q->c, q->p, k));
     for (int k = 0; k < s->u.stage.nred; k++) rename_var(q, s->u.stage.red[k], sum_name(q->c, q->p, k));
 }
-/* Axes of as many stages as the main one has are called as there. */
+/* Axes of a stage with as many axes as the main one get the same names. */
 static void name_stage(struct naming *q, const struct stmt *s) {
     const struct stmt *m = main_stage(q->p);
     for (int k = 0; k < s->u.stage.naxes && s != m; k++) {
@@ -102,7 +102,7 @@ static void print_operand(struct text *t, struct naming *q, const struct buf *b)
     }
     text_printf(t, "]%s\n", is_constant(b) ? " constant" : "");
 }
-/* Values with very large trees get `let` lines for their shared parts. */
+/* Very large expression trees get `let` lines for shared parts. */
 static void print_values(struct text *t, struct naming *q, const expr *v, int n, struct let_plan *plan,
                          struct expr_printer *x) {
     *x = (struct expr_printer){.t = t, .name_of = name_of};

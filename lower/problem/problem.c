@@ -73,7 +73,7 @@ static struct index_use index_use(const struct stmt *s, expr index) {
     x_visit(index, note_var, &u);
     return u;
 }
-/* The axes whose extent is 1 do not tell two reads apart. */
+/* Axes of extent 1 do not distinguish two reads. */
 static uint64_t wide(const struct var *const *v, int n) {
     uint64_t w = 0;
     for (int k = 0; k < n; k++)
@@ -109,7 +109,7 @@ static bool note_widest(void *env, expr e) {
     if (!w->o.read || bits(o.axes) + bits(o.sums) >= bits(w->o.axes) + bits(w->o.sums)) w->o = o;
     return true;
 }
-/* What value reads with the most axes: zero points and scales have fewer. */
+/* The read in value with the most axes: zero points and scales have fewer. */
 static struct operand find_operand(const struct stmt *s, expr value) {
     if (value->op == X_LOAD) return operand_of(s, value, value);
     struct widest w = {s, value, {0}};
@@ -160,7 +160,7 @@ bool moves_cells(expr e) {
     if (e->op == X_SELECT) return x_visit(e->arg[0], no_load, NULL) && moves_cells(e->arg[1]) && moves_cells(e->arg[2]);
     return e->op == X_LOAD || e->op == X_CONST;
 }
-/* What is summed with no axis of the result beside it in its index, but for those of groups, which share it: k. */
+/* Reduced variables that no axis of the result accompanies in an index, except axes of groups: k. */
 static uint64_t sliding_sums(const struct stmt *s, expr read, uint64_t but) {
     uint64_t m = 0;
     for (int k = 0; k < read->n - read->has_fill; k++) {
@@ -169,8 +169,8 @@ static uint64_t sliding_sums(const struct stmt *s, expr read, uint64_t but) {
     }
     return m & wide_sums(s);
 }
-/* Factors that both have what is summed, and serve several results: each has an axis of its own, or one of them an
- * axis that the other lacks and channels to sum. */
+/* Both factors depend on what is summed and serve several results: each has an axis of its own, or one has an axis that
+ * the other lacks, and there are channels to sum. */
 static bool contracts(const struct stmt *s, struct problem *p) {
     uint64_t da = p->a.wide, db = p->b.wide, shared = p->a.sums & p->b.sums, both = p->a.axes & p->b.axes;
     p->apart = da != db && ((da & ~db && db & ~da) || !da || !db);
@@ -178,7 +178,7 @@ static bool contracts(const struct stmt *s, struct problem *p) {
     uint64_t k = shared & ~sliding_sums(s, p->a.read, both) & ~sliding_sums(s, p->b.read, both);
     return p->apart || (k & wide_sums(s));
 }
-/* Of two matrices, say: the distances of the rows of one from those of the other. */
+/* Squared differences, such as the distances between the rows of two matrices. */
 static bool find_differences(const struct stmt *s, struct problem *p) {
     expr v = s->u.stage.value, d = v->n == 2 ? v->arg[0] : NULL;
     if (!sums_products(s->u.stage.op, v) || v->arg[1] != d || d->op != X_SUB) return false;
@@ -218,7 +218,7 @@ bool problem_sums_channels(const struct problem *p) {
 
 /* ---- roles */
 int64_t next_divisor(int64_t n, int64_t d) {
-    enum { LIMIT = 4096 }; /* parts beyond are of no use, and trying takes no time however large n is */
+    enum { LIMIT = 4096 }; /* more parts are useless, and the search stays fast however large n is */
     for (d++; d <= n && d <= LIMIT && n % d;) d++;
     return d <= LIMIT ? d : n + 1;
 }
@@ -250,7 +250,8 @@ static bool is_divided(struct ctx *c, expr load, const struct var *v) {
         if (!x_visit(load->arg[k], not_divided, &d)) return true;
     return false;
 }
-/* Both factors have it, but neighbours along it read the same of one: the numbers are divided there. */
+/* Both factors have the axis, but neighbours along it read the same cells of one: its index is a quotient of the
+ * axis. */
 static bool is_group(struct ctx *c, const struct problem *p, int axis) {
     const struct var *v = p->sum->u.stage.axes[axis];
     expr a = p->a.read, b = p->b.read;
@@ -287,7 +288,7 @@ static uint64_t sliding_axes(const struct stmt *s, expr read) {
 static void find_roles(struct ctx *c, struct problem *p) {
     const struct stmt *s = p->sum;
     uint64_t slide, groups = 0;
-    if (!s) return; /* all of a map's are cells */
+    if (!s) return; /* all axes of a map are cells */
     slide = sliding_axes(s, p->a.read) | sliding_axes(s, p->b.read);
     for (int k = 0; k < s->u.stage.naxes && k < PROBLEM_AXES; k++) {
         bool a = p->a.axes >> k & 1, b = p->b.axes >> k & 1;

@@ -10,7 +10,7 @@ struct finder {
     struct row_space *r;
     struct map dims;   /* buffer -> int *roles + 3, one for each dim, 0: not known */
     struct map stored; /* buffers that a stage writes */
-    struct stmt *at;   /* the stage whose loads are looked at */
+    struct stmt *at;   /* the stage whose loads are being examined */
     bool changed, bad;
 };
 int row_role(const struct row_space *r, const struct var *v) {
@@ -30,7 +30,7 @@ static int *dims_of(struct finder *q, const struct buf *b) {
     }
     return d;
 }
-/* The one variable that e is, variables that only have the value 0 aside; NULL if it is anything else. */
+/* The one variable that e consists of, ignoring those whose only value is 0; otherwise NULL. */
 static const struct var *bare(struct finder *q, expr e) {
     const struct stmt *s = q->at;
     for (int k = 0; k < s->u.stage.naxes + s->u.stage.nred; k++) {
@@ -39,7 +39,7 @@ static const struct var *bare(struct finder *q, expr e) {
     }
     return e->op == X_VAR ? e->u.var : NULL;
 }
-/* v indexes logical dim k of b: what is known of one holds for the other. */
+/* v indexes logical dim k of b: they have the same role. */
 static void meet(struct finder *q, const struct var *v, const struct buf *b, int k) {
     int *dim = &dims_of(q, b)[k];
     if (x_is(v->extent, 1) || x_is(b->logical[k], 1)) return;
@@ -74,7 +74,7 @@ static void pass_roles(struct finder *q) {
         }
     } while (q->changed);
 }
-/* What another stage stored is read at the reader's own point of P. */
+/* Checks that what another stage stored is read at the reader's own point of P. */
 static bool check_load(void *env, expr e) {
     struct finder *q = env;
     if (e->op != X_LOAD || !map_get(&q->stored, PKEY(e->u.buf))) return true;
@@ -87,7 +87,7 @@ static bool check_load(void *env, expr e) {
     q->bad |= e->has_fill;
     return !q->bad;
 }
-/* Every axis of P is one axis of the stage, and none of what it reduces. */
+/* Every axis of P is an axis of the stage, and is not reduced by it. */
 static bool spans(struct finder *q) {
     unsigned seen = 0;
     const struct stmt *s = q->at;

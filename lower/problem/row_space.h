@@ -1,5 +1,5 @@
-/* Stages that share rows: for one point of an outer space P, all of them together need only that point's cells (design:
- * groups, rule 5). Decided from the stages' indices; used where groups form and where their schedule is chosen. */
+/* Stages that share rows: for each point of an outer space P, all of them together only need that point's cells
+ * (docs/groups.md). Decided by the stages' indices; used to form groups, and to schedule them. */
 #ifndef NN_LOWER_ROW_SPACE_H
 #define NN_LOWER_ROW_SPACE_H
 #include "ir/loop/loop.h"
@@ -10,7 +10,8 @@ struct row_space {
     expr extent[ROW_AXES]; /* of P's axes */
     struct map vars;       /* axis or reduced variable of a stage -> its role + 3 */
 };
-/* The stages, in order, share rows: at least one reduces, and what one stores another reads at the same point of P. */
+/* Do the stages, in order, share rows? At least one must reduce, and what one stores must be read at the same point of
+ * P. */
 bool row_space(struct ctx *c, struct stmt *const *stages, int n, struct row_space *r);
 int row_role(const struct row_space *r, const struct var *v);
 #endif

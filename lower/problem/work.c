@@ -35,7 +35,7 @@ static double products_in_call(struct sizes_of_call *q, const struct problem *k)
     }
     return products;
 }
-/* Cells that the stages go through, at most: of an operand, no more are read. */
+/* Upper bound of the cells that the stages visit: no more are read of an operand. */
 static double cells_of_stages(struct sizes_of_call *q, const struct problem *k) {
     double most = 0;
     for (int n = 0; n < k->stages.n; n++) {
@@ -45,8 +45,8 @@ static double cells_of_stages(struct sizes_of_call *q, const struct problem *k) 
     }
     return most;
 }
-/* Results, and of operands what is read at most. What loops read that were never stages is not known: of moves, as much
- * as they write. */
+/* Bytes of results, and at most of what is read of operands. Reads of loops that were never stages are unknown; moves
+ * read as much as they write. */
 static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
     double in = 0, out = 0, most = p && p->stages.n ? cells_of_stages(q, p) : INFINITY;
     for (int k = 0; k < q->p->params.n; k++) {
@@ -61,7 +61,7 @@ static double bytes_in_call(struct sizes_of_call *q, const struct problem *p) {
     return out + (p->stages.n ? in : fmin(in, out));
 }
 /* ---- all calls */
-/* How often a run makes the call: as often as the loops around it turn. NAN: not known, or it stands in a branch. */
+/* How often the call runs: the product of the surrounding loops' iterations. NAN: unknown, or it is in a branch. */
 static double turns_of(const struct stmt *call, const struct sizes_of_run *run) {
     double turns = 1;
     int64_t n;
@@ -72,8 +72,8 @@ static double turns_of(const struct stmt *call, const struct sizes_of_run *run) 
 struct call_sum {
     struct sizes_of_call of;
     const struct problem *problem; /* NULL: not known */
-    struct work sum;               /* of the calls that the text has, each once */
-    struct work all;               /* of all that a run makes of them */
+    struct work sum;               /* of the calls in the text, each counted once */
+    struct work all;               /* of all calls in a run */
     double sites;
 };
 static bool add_site(void *env, const struct stmt *s) {
