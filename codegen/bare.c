@@ -2,20 +2,22 @@
 #include "codegen/project.h"
 #include "codegen/weights.h"
 
-enum { CODE_BYTES = 256 << 10, STACK_BYTES = 64 << 10 }; /* left for code, and for the stack */
+enum { CODE_BYTES = 256 << 10, STACK_BYTES = 64 << 10 }; /* reserved for code, and for the stack */
 
 static const char *hex(struct program *p, uint32_t v) { return format(p->c, "0x%08lx", (unsigned long)v); }
 
-/* Inputs and outputs, which the sample programs put beside the arena. */
+/* Bytes of inputs and outputs, which the sample programs place beside the arena. */
 static int64_t io_bytes(struct program *p) {
     int64_t sum = 0, n;
     for (int k = 0; k < p->ins.n + p->outs.n; k++) {
         const struct buf *b = k < p->ins.n ? p->ins.v[k].buf : p->outs.v[k - p->ins.n].buf;
-        if (x_is_int(buf_elements(p->c, b), &n)) sum += 2 * n * dtype_bytes(b->type); /* the file, and the elements */
+        if (x_is_int(buf_elements(p->c, b), &n))
+            sum += 2 * n * dtype_bytes(b->type); /* once as a file, once as
+                                                  * elements */
     }
     return sum;
 }
-/* What lies where. */
+/* Which memory holds what. */
 struct memory_map {
     bool far_weights, near_heap;
     int64_t weights, heap; /* bytes */

@@ -1,5 +1,5 @@
-/* One procedure of the loop IR as a C function: head, tables of constants, comment, body. The stage that prints
- * kernels, as the passes left them (lower/passes/); what CUDA does otherwise is in cuda.c.
+/* One procedure of the loop IR as a C function: head, tables of constants, comment, body. Prints kernels as the passes
+ * left them (lower/passes/); differences for CUDA are in cuda.c.
  *
  * Register buffers become variables (c_regs.c), blocks are printed (c_stmt.c) with their expressions (c_expr.c),
  * pointers (c_ptrs.c) and memory (c_mem.c). */
@@ -7,7 +7,7 @@
 #include "lower/passes/literals.h"
 #include <string.h>
 
-enum { NODE_LINES = 24 }; /* of the nodes in a kernel's comment */
+enum { NODE_LINES = 24 }; /* lines for nodes in a kernel's comment */
 
 /* ---- heads */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first) {
@@ -86,7 +86,7 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
     }
     text_add(out, "\n};\n\n");
 }
-/* One line for each node; of a kernel that many layers share, the first ones. */
+/* One line for each node; if many layers share a kernel, only the first ones. */
 static void describe_nodes(struct text *out, const char *nodes) {
     int lines = 1, shown = 0;
     for (const char *s = nodes; (s = strchr(s, '\n')); s++) lines++;

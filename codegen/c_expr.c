@@ -1,9 +1,9 @@
 /* Expressions as C: scalars and vectors; which values get names. Indices are in c_index.c, loads in c_load.c. Between
  * the expanded loop IR and c_stmt.c's statements.
  *
- * An expression is a DAG: what occurs twice must be printed once, or text would grow exponentially. A run of statements
- * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR.
- */
+ * An expression is a DAG: what occurs twice must be printed only once, or the text would grow exponentially. Therefore
+ * a run of statements is walked twice, see c_run. Order of evaluation, laziness of selects and rounding stay as in the
+ * IR. */
 #include "codegen/c_int.h"
 #include "ir/expr/native.h"
 #include <math.h>
@@ -36,10 +36,9 @@ bool on_lane(struct fe *f, expr e) {
     map_put(m, PKEY(e), (void *)(uintptr_t)(d ? 2 : 1));
     return d;
 }
-/* A quotient that takes long, as no compiler knows by what. */
+/* A slow quotient: compilers do not know the divisor. */
 static bool is_open_quotient(expr e) { return (e->op == X_DIV || e->op == X_MOD) && e->arg[1]->op != X_CONST; }
-/* May e be computed although the IR would not? It must not load out of bounds nor set the fault flag, and not take
- * long. */
+/* Can e be computed even if the IR would not? It must not load out of bounds or set the fault flag, nor take long. */
 static bool is_safe(struct fe *f, expr e) {
     if (e->n == 0) return true;
     uintptr_t known = (uintptr_t)map_get(&f->safe, PKEY(e));
@@ -88,7 +87,7 @@ void c_forget(struct fe *f, const struct buf *b) {
             if (t->reads.v[k] == b) {
                 if (map_get(&s->active, inst_key(t->e, t->splat)) == t)
                     map_put(&s->active, inst_key(t->e, t->splat),
-                            &s->active); /* no removal in maps: the map itself stands for "gone" */
+                            &s->active); /* maps have no removal: the map itself stands for "gone" */
                 s->list.v[i--] = s->list.v[--s->list.n];
                 break;
             }
@@ -106,7 +105,7 @@ static void line(struct vscope *s, const char *text) {
 static struct piece print_value(struct fe *f, expr e);
 static const char *fn_name(struct fe *caller, const struct fn *fn, int lanes);
 
-/* A value through the table of named ones. splat > 0: e in all lanes of a vector. */
+/* A value looked up among the named ones. splat > 0: e in all lanes of a vector. */
 static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)(struct fe *, expr, int)) {
     struct run *r = f->run;
     uint64_t key = inst_key(e, splat);
@@ -223,15 +222,16 @@ static struct piece compare_strings(struct fe *f, expr e) {
     if (equal) return e->op == X_EQ ? piece_of(call, P_ATOM) : piece_of(format(f->c, "!%s", call), P_UNARY);
     return piece_of(format(f->c, "%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
 }
-/* gcc 12 folds 0 - x to -x, and -x + 0 too, where one expression shows it that x is a converted integer or an absolute
- * value: the 0 that 0 - 0 is becomes -0. So what is added to 0, or taken from it, has a name. */
+/* gcc 12 folds 0 - x to -x, and -x + 0 as well, if it sees in one expression that x is a converted integer or an
+ * absolute value; then 0 - 0 gives -0 instead of 0. So a value that is added to 0, or subtracted from it, gets a
+ * name. */
 static bool beside_zero(expr e, int k) {
     expr other = e->arg[1 - k];
     return (e->op == X_ADD || e->op == X_SUB) && (e->type == F32 || e->type == F64) && other->op == X_CONST &&
            other->u.f == 0 && e->arg[k]->op != X_CONST && e->arg[k]->op != X_ARG && e->arg[k]->op != X_LOAD;
 }
-/* gcc 12 takes what is computed of an unsigned and of a widened signed integer for a signed one, and warns, where one
- * expression shows it the conversion. */
+/* If it sees the conversion in one expression, gcc 12 takes an operation on an unsigned and a widened signed integer
+ * for a signed one, and warns. */
 static bool is_widened(expr v) {
     if (v->op == X_SELECT) return is_widened(v->arg[1]) || is_widened(v->arg[2]);
     return v->op == X_CAST && dtype_is_signed((enum dtype)v->arg[0]->type);
@@ -240,7 +240,7 @@ static bool mixes_signs(expr e, int k) {
     return e->type == U32 && xop_class((enum xop)e->op) == XC_BINARY && c_operator((enum xop)e->op, U32, 1) &&
            is_widened(e->arg[k]);
 }
-/* gcc warns where a comparison shows it the complement of a widened unsigned integer. */
+/* gcc warns if it sees in one expression that a complement of a widened unsigned integer is compared. */
 static bool is_complement(expr e, int k) {
     expr v = e->arg[k]->op == X_NOT ? e->arg[k]->arg[0] : NULL;
     return v && xop_class((enum xop)e->op) == XC_COMPARE && v->op == X_CAST && v->arg[0]->type != BOOL &&
@@ -249,10 +249,10 @@ static bool is_complement(expr e, int k) {
 static struct piece operand(struct fe *f, expr e, int k, int lanes) {
     if (lanes > 1 || (!beside_zero(e, k) && !mixes_signs(e, k) && !is_complement(e, k)))
         return c_value(f, e->arg[k], lanes);
-    named(f, e->arg[k], 0, print_plain); /* the second use is what gives it the name */
+    named(f, e->arg[k], 0, print_plain); /* counts as a second use, which makes it a named value */
     return named(f, e->arg[k], 0, print_plain);
 }
-/* Did an operation make it, which leaves no signalling NaN? */
+/* Is it the result of an operation, and therefore not a signalling NaN? */
 static bool is_computed(expr e) {
     switch (e->op) {
     case X_ADD:
@@ -267,7 +267,7 @@ static bool is_computed(expr e) {
     default: return false;
     }
 }
-/* Is what is computed clamped by a number? Zeros of both signs are told apart if only the smaller one can be e's. */
+/* Is a computed value clamped by a number? Zeros of different sign matter only if the smaller one may be e's. */
 static bool is_clamp(expr e) {
     if ((e->op != X_MIN && e->op != X_MAX) || e->type != F32 || e->arg[1]->op != X_CONST) return false;
     double v = e->arg[1]->u.f;
@@ -275,15 +275,15 @@ static bool is_clamp(expr e) {
     return number && is_computed(e->arg[0]);
 }
 static bool is_i32(expr e, int64_t v) { return e->op == X_CONST && e->type == I32 && e->u.i == v; }
-/* The type to whose range an integer is clamped by e; NONE: it is not. */
+/* The type to whose range e clamps an integer; NONE: it does not. */
 static enum dtype range_clamped_to(expr e) {
     expr low = e->op == X_MIN && e->type == I32 ? e->arg[0] : NULL;
     if (!low || low->op != X_MAX) return NONE;
     if (is_i32(low->arg[1], INT8_MIN) && is_i32(e->arg[1], INT8_MAX)) return I8;
     return is_i32(low->arg[1], 0) && is_i32(e->arg[1], UINT8_MAX) ? U8 : NONE;
 }
-/* The greater or lesser of zero and a float, which parts most values: other numbers bound a few, and of two floats gcc
- * makes an instruction. */
+/* The greater or lesser of zero and a float: branches would be unpredictable, since many values are on each side. Other
+ * numbers only bound a few values, and for two floats gcc uses an instruction. */
 static bool is_open_choice(expr e) {
     bool zero = false;
     for (int k = 0; k < 2 && (e->op == X_MIN || e->op == X_MAX); k++)
@@ -297,7 +297,7 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
     enum dtype range = lanes == 1 && !f->entry ? range_clamped_to(e) : NONE;
     const char *to_range = range != NONE ? c_clamp_to(f->o, range) : NULL;
     if (to_range) return c_applied(f, to_range, c_value(f, e->arg[0]->arg[0], 1));
-    if (t == BOOL && lanes > 1) /* a mask's true is -1: below 0 */
+    if (t == BOOL && lanes > 1) /* in a mask, true is -1, which is below 0 */
         op = op == X_MIN ? X_AND : op == X_MAX ? X_OR : op;
     const char *sign = index ? c_operator(op, I64, 1) : c_operator(op, t, lanes);
     struct piece a = index ? c_index(f, e->arg[0]) : operand(f, e, 0, lanes),
@@ -320,11 +320,12 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
     }
     if (f->d->orders && op == X_LE && x_is(e->arg[0], 0))
         return piece_of(format(f->c, "%s >= 0", paren(f, b, P_ADD)), P_REL);
-    enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of truths it is printed so */
+    enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of booleans it is printed as != */
     return piece_of(format(f->c, "%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
 
-/* A scalar select. Lazy: when an arm needs named values that must not be computed for the other, it becomes an `if`. */
+/* A scalar select. It must be lazy: if an arm needs named values that must not be computed for the other one, it
+ * becomes an `if`. */
 static struct piece arm(struct fe *f, expr e, struct vscope *s) {
     struct run *r = f->run;
     *s =
@@ -366,7 +367,7 @@ static struct piece print_select(struct fe *f, expr e) {
     }
     if (r->pass == 1 && (sa.named || sb.named)) {
         r->forms.v[form] = true;
-        r->scope->named = true; /* an `if` needs a place for statements in the arm it stands in, too */
+        r->scope->named = true; /* an `if` also needs room for statements in the arm that contains it */
     }
     if (r->pass == 2 && r->forms.v[form]) {
         const char *n = names_numbered(&f->names, "t");
@@ -388,15 +389,15 @@ static struct piece print_select(struct fe *f, expr e) {
     return v;
 }
 
-/* What C's own conversion to i32 is defined for. */
+/* The range for which C defines its own conversion to i32. */
 static bool fits_i32(expr e) { return e->type != IDX && x_within(e, -2147483648.0, 2147483520.0); }
-/* The nearest integer, by what the machine has for it; NULL: it has nothing. */
+/* The machine's function for the nearest integer; NULL: it has none. */
 static const char *nearest(struct fe *f, expr rounded, int lanes) {
     expr x = rounded->arg[0];
     return rounded->op == X_RINT && rounded->type == F32 ? c_nearest(f->o, lanes, x_within(x, -4194304.0, 4194304.0))
                                                          : NULL;
 }
-/* Places of lanes in 32 bits: lanes times a step is a vector of constants, and all else the same for all of them. */
+/* Indices of lanes in 32 bits: lanes times a step is a constant vector, and the rest is the same for all lanes. */
 static const char *lane_steps(struct fe *f, int64_t step, int lanes) {
     const char *steps = "";
     for (int i = 0; i < lanes; i++) steps = format(f->c, "%s%s%lld", steps, i ? ", " : "", (long long)(i * step));
@@ -480,7 +481,7 @@ static struct piece print_value(struct fe *f, expr e) {
         }
         break;
     case X_NOT:
-        /* `~` of a truth value is what compilers warn of, also through a cast */
+        /* compilers warn about `~` of a truth value, even through a cast */
         if (lanes == 1 && e->type != BOOL && e->arg[0]->op == X_CAST && e->arg[0]->arg[0]->type == BOOL)
             return piece_of(format(f->c, "%s ^ -1", paren(f, c_value(f, e->arg[0], 1), P_BITS)), P_BITS);
         if (lanes == 1)
@@ -603,7 +604,7 @@ static const char *fn_name(struct fe *caller, const struct fn *fn, int lanes) {
     int most = lanes > 1 ? emit_lanes(o) * 4 / lanes : 8;
     if (most < 4) most = 4;
     if (lanes > 1 && !x_visit(fn->body, too_wide, &most)) {
-        /* wider than the machine's vectors inside: lane by lane */
+        /* wider than the machine's vectors: lane by lane */
         const char *scalar = fn_name(f, fn, 1), *args = "";
         for (int k = 0; k < fn->nargs; k++) args = format(f->c, "%s%s%s[i]", args, k ? ", " : "", f->args[k]->name);
         text_printf(&out, "    %s r = {0};\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n",

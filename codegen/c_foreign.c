@@ -1,5 +1,5 @@
-/* Calls of functions that are not ours, in kernels. What is called is the wrapper that stands in the operator's own
- * file (foreign_files.c), which takes all integers as int64_t. See ir/loop/foreign.h. */
+/* Calls of foreign functions in kernels. They call a wrapper in the operator's own file (foreign_files.c), which takes
+ * all integers as int64_t. See ir/loop/foreign.h. */
 #include "codegen/c_int.h"
 #include "ir/loop/foreign.h"
 

@@ -1,5 +1,5 @@
-/* Loops over blocks and threads as the hardware's, and barriers: what statements are in CUDA that they are not in C.
- * Beside c_stmt.c. */
+/* Loops over blocks and threads as those of the hardware, and barriers: the statements that exist only in CUDA. Beside
+ * c_stmt.c. */
 #include "codegen/c_int.h"
 
 static bool is_block(const struct stmt *s) {
@@ -12,7 +12,7 @@ static int64_t threads_of(const struct stmt *s) {
     x_is_int(s->u.loop.var->extent, &n);
     return n;
 }
-/* Do all threads of the kernel take part, and is nothing else around? Then the loop needs no braces. */
+/* Do all threads of the kernel take part, with nothing else around? Then the loop needs no braces. */
 static bool alone(const struct stmt *s) {
     for (const struct stmt *t = s->in->first; t; t = t->next)
         if (t != s && t->kind != S_ALLOC && t->kind != S_COMMENT) return false;
@@ -20,7 +20,7 @@ static bool alone(const struct stmt *s) {
 }
 void cuda_barrier(struct fe *f, const struct stmt *s) {
     (void)s;
-    if (f->threads) c_put(f, "__syncthreads();"); /* else one thread runs */
+    if (f->threads) c_put(f, "__syncthreads();"); /* otherwise a single thread runs */
 }
 void cuda_for(struct fe *f, const struct stmt *s) {
     if (!f->threads || s->u.loop.kind < LK_BLOCK_X) {

@@ -102,7 +102,7 @@ struct piece c_print_index(struct fe *f, expr e) {
         return f->d->wide ? v : piece_of(format(f->c, "(%s)%s", f->idx, paren(f, v, P_UNARY)), P_UNARY);
     }
     case X_GUARD: {
-        expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
+        expr v = e->arg[0]; /* the value is compared before it is converted to an index */
         struct piece a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
         return piece_of(format(f->c, "%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s,
                                c_ref(f, f->fault)),
@@ -119,8 +119,8 @@ void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, ex
     PUSH(&f->c->arena, &f->ptrs, q);
 }
 
-/* The pointer in scope that covers most of these terms; NULL when the buffer has none. What it covers leaves the list.
- */
+/* The pointer in scope that covers most of these terms; NULL if the buffer has none. Removes the covered terms from the
+ * list. */
 struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n) {
     struct ptr *best = NULL;
     for (int i = 0; i < f->ptrs.n; i++) {

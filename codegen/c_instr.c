@@ -8,7 +8,7 @@
 const struct instr_row *emit_instr(const struct emit_options *o, const char *name) {
     return printed_instr(&(struct printing){.target = o->target, .c99_strict = o->c99_strict}, name);
 }
-/* Cells of a hole that lie side by side: those that the body's loops walk. */
+/* Contiguous cells of a hole: those that the body's loops cover. */
 int c_instr_lanes(const struct stmt *s, const char *hole) {
     const struct instr_hole *h = s->u.instr.row->holes;
     const struct stmt *loop = s->u.instr.body.first;
@@ -28,14 +28,13 @@ static const char *operand(struct fe *f, const struct stmt *s, int k) {
     expr off = c_instr_place(f, s, k);
     int lanes = c_instr_lanes(s, s->u.instr.holes[k].hole), element = -1;
     struct reg_piece *q = c_piece_at(f, b, off, &element);
-    if (lanes > 1) c_vector_type(f->o, dtype_value(b->type), lanes); /* the row's text names it */
+    if (lanes > 1) c_vector_type(f->o, dtype_value(b->type), lanes); /* because the row's text names it */
     if (q) return element >= 0 && lanes == 1 ? format(f->c, "%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
     struct place pl = c_place_at(f, b, off);
     return lanes > 1 ? format(f->c, "(*(%s *)(%s))", c_memory_type(f->o, b->type, lanes), c_address(f, &pl))
                      : c_cell(f, &pl);
 }
-/* {sizes}: what a product of tiles goes over, cells from one to the next in bytes; sums that are no loop have one step.
- */
+/* {sizes}: the sizes of a product of tiles, and strides in bytes; sums without a loop have one step. */
 static const char *times(struct fe *f, expr e, const struct buf *b) {
     return c_text(f, b ? x_muli(f->c, e, dtype_bytes(b->type)) : e, true);
 }
@@ -63,7 +62,7 @@ static void find_access(void *env, expr load) {
     struct access *q = env;
     if (load->u.buf == q->b) q->idx = load->arg;
 }
-/* {step X}: cells of the operand from one iteration to the next of its loop that may have any stride. */
+/* {step X}: stride in cells of the operand along the loop that may have any stride. */
 static const char *any_step(struct fe *f, const struct stmt *s, int k) {
     const struct instr_hole *h = s->u.instr.row->holes;
     const struct stmt *loop = s->u.instr.body.first, *leaf = loop;
@@ -75,7 +74,7 @@ static const char *any_step(struct fe *f, const struct stmt *s, int k) {
     expr at = buf_own_offset(f->c, q.b, leaf->u.store.buf == q.b ? leaf->u.store.idx : q.idx);
     return c_text(f, x_step_along(f->c, loop->u.loop.var, &at), true);
 }
-/* What a hole named so, of n characters, is; NULL: there is none. */
+/* The text for a hole of that name, n characters long; NULL: there is none. */
 static const char *hole_text(struct fe *f, const struct stmt *s, const char *name, size_t n) {
     static const char sizes[] = "sizes";
     static const char step[] = "step ";
@@ -110,8 +109,7 @@ void c_print_instr(struct fe *f, const struct stmt *s) {
     for (int k = 0; k < s->u.instr.n; k++)
         if (stores_to(&s->u.instr.body, s->u.instr.holes[k].buf)) c_forget(f, s->u.instr.holes[k].buf);
 }
-/* Instructions that leave something in registers of their own from one to the next hold it while their function runs.
- */
+/* Instructions that keep state in special registers from one to the next hold these while their function runs. */
 const char *c_holding(struct fe *f, const char *body) {
     if (!f->held) return body ? body : "";
     return format(f->c, "    %s;\n%s    %s;\n", f->held->begin, body, f->held->end);

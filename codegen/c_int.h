@@ -1,7 +1,6 @@
-/* Inside of the C and CUDA printers: the state while one function is printed, and what their files do for each other.
- * In order: each file uses those above it, but for
- * expressions (c_expr.c, c_index.c, c_load.c) and statements (c_stmt.c, c_grid.c, c_parallel.c), which hold each other.
- */
+/* Internals of the C and CUDA printers: the state while one function is printed, and what their files provide to each
+ * other. In order: each file uses those above it, except that the files for expressions (c_expr.c, c_index.c, c_load.c)
+ * use each other, and those for statements (c_stmt.c, c_grid.c, c_parallel.c). */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/prelude.h"
@@ -10,11 +9,11 @@
 
 enum { MAX_LANES_LOG = 6 };
 
-/* A name in scope. level: of the function that declares it (0: the kernel, 1: an outlined loop of it ...). */
+/* A name in scope. level: of the function that declares it (0: the kernel, 1: an outlined loop in it ...). */
 struct sym_name {
     const char *name, *decl;
     int level;
-    int place; /* a number that grows from declaration to declaration */
+    int place; /* position among all declarations */
     bool used;
     const struct buf *buf;
 };
@@ -31,7 +30,7 @@ struct ptr {
     struct sym_name *sn;
 };
 
-/* A register buffer: its cells as variables of their own, or (array) as a local array. */
+/* A register buffer: its cells as separate variables, or (array) as a local array. */
 struct reg_piece {
     int64_t cell;
     int lanes;
@@ -46,8 +45,8 @@ struct regs {
     VEC(struct reg_piece) pieces;
 };
 
-/* A value that occurs while a run of statements is printed. Printed twice: the first time to count, the second time
- * values that occur more than once get a name. Values in the lazy arm of a select live in a scope of their own. */
+/* A value that occurs in a run of statements. The run is printed twice: first to count, then values that occur more
+ * than once get a name. Values in the lazy arm of a select belong to its own scope. */
 struct inst {
     expr e;
     int splat, uses;
@@ -71,22 +70,22 @@ struct run {
     struct vscope *scope, *root;
 };
 
-/* What is spelled in its own way in C, in CUDA, and in the entry; all else is printed alike. */
+/* What C, CUDA, and the entry print differently; everything else is common. */
 struct fe;
 struct dialect {
     const char *index; /* C type of loop variables, and of sizes */
-    bool wide;         /* it is that of the widest integers, too: none is cast to it */
-    bool orders;       /* operands stand where a reader looks for them, not where they were put (c_order.c) */
-    bool names_values; /* values and places that statements share get names */
+    bool wide;         /* it is also the type of the widest integers, so that they need no cast */
+    bool orders;       /* operands are printed in the order that a reader expects (c_order.c) */
+    bool names_values; /* values and indices used in several statements get names */
     const char *(*size)(struct fe *f, const struct sym *s);
     struct piece (*sum)(struct fe *f, expr e); /* of indices, as are products */
     struct piece (*product)(struct fe *f, expr e);
     struct piece (*load)(struct fe *f, expr e);
-    /* An operation on scalars for which C has no operator. */
+    /* Scalar operations without an operator in C. */
     struct piece (*call)(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
     const char *(*condition)(struct fe *f, expr e);                  /* the inside of parentheses */
     const char *(*bound)(struct fe *f, expr e);                      /* an index, as operand of a comparison */
-    void (*print[S_KIND_COUNT])(struct fe *f, const struct stmt *s); /* NULL: there is no such statement */
+    void (*print[S_KIND_COUNT])(struct fe *f, const struct stmt *s); /* NULL: such statements do not occur */
 };
 
 struct fe {
@@ -104,22 +103,24 @@ struct fe {
     VEC(struct ptr *) ptrs;
     struct name_list *captures;         /* of the outlined function being printed */
     struct text *outlined;              /* functions printed before the kernel */
-    struct sym_name *fault, *ws, *pool; /* parameters that not every procedure has */
+    struct sym_name *fault, *ws, *pool; /* parameters that only some procedures have */
     expr ws_top;                        /* bytes of scratch in use */
-    const struct var *loop; /* the innermost that is being printed, and the one whose body holds a tile of sums in */
-    const struct var *tile; /* registers; else NULL */
-    const struct var *lane; /* of the vector statement being printed, else NULL */
+    const struct var *loop;             /* the innermost loop being printed */
+    const struct var *tile;             /* the loop whose body keeps a tile of sums in registers; NULL: none */
+    const struct var *lane;             /* of the vector statement being printed, else NULL */
     int width;
-    const struct var *lanes[MAX_LANES_LOG + 1]; /* [log2 of width] which all vector statements of that width have */
+    const struct var *lanes[MAX_LANES_LOG + 1]; /* [log2 of width] the lane variable of all vector statements of that
+                                                 * width */
     struct map dep[MAX_LANES_LOG + 1];          /* expr -> does it depend on the lane */
-    struct map safe;                            /* expr -> harmless to compute when not asked for */
+    struct map safe;                            /* expr -> harmless to compute even if not needed */
     struct run *run;
     const struct instr_row
-        *held;              /* an instruction of the function being printed that has a text for its begin and end */
+        *held;              /* an instruction of the function being printed that has texts for its beginning and end */
     struct sym_name **args; /* of the IR function being printed (X_ARG) */
     int arg_lanes;
     const char *idx;        /* C type of indices */
-    const int64_t *threads; /* [3] of a CUDA block, when block and thread loops are those of the hardware; else NULL */
+    const int64_t *threads; /* [3] of a CUDA block, if block and thread loops are those of the hardware; otherwise
+                             * NULL */
 };
 
 /* ---- c_scope.c */
@@ -128,14 +129,14 @@ void c_put(struct fe *f, const char *line);
 void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *c_ref(struct fe *f, struct sym_name *n);
 struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
-const char *c_loop_name(const struct var *v);           /* the last part of what the loop is called */
-struct regs *c_regs(struct fe *f, const struct buf *b); /* the variables that it is; NULL: it is in memory */
-struct piece c_applied(struct fe *f, const char *fn, struct piece v);                   /* fn(v) */
-struct piece c_converted(struct fe *f, const char *type, struct piece v);               /* (type)v */
+const char *c_loop_name(const struct var *v);                             /* the last part of the loop's name */
+struct regs *c_regs(struct fe *f, const struct buf *b);                   /* its variables; NULL: it is in memory */
+struct piece c_applied(struct fe *f, const char *fn, struct piece v);     /* fn(v) */
+struct piece c_converted(struct fe *f, const char *type, struct piece v); /* (type)v */
 struct piece c_chosen(struct fe *f, struct piece cond, struct piece a, struct piece b); /* cond ? a : b */
-const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
+const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses if it binds weaker */
 
-/* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
+/* ---- c_order.c: order of terms and factors; < 0: a first, 0: the same */
 int c_before(struct fe *f, expr a, expr b);
 struct terms {
     int n;
@@ -157,7 +158,8 @@ const struct var *c_lane(struct fe *f, const struct var *v);
 /* Prints twice: `print` with pass 1 (counting), then pass 2 (text). */
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
 void c_forget(struct fe *f, const struct buf *b);     /* b was stored to: named values that read it are stale */
-bool opaque_atom(expr e);                             /* holds loads or guards: only computed where it is used */
+bool opaque_atom(expr e);                             /* contains loads or guards, so it is only computed where it is
+                                                       * used */
 const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
 const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
 struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes);
@@ -170,8 +172,8 @@ struct piece c_print_product(struct fe *f, expr e);
 const char *c_size_name(struct fe *f, const struct sym *s);
 struct piece c_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
 void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs);
-/* The pointer in scope that covers most of these terms; NULL when the buffer has none. What it covers leaves the list.
- */
+/* The pointer in scope that covers most of these terms; NULL if the buffer has none. Removes the covered terms from the
+ * list. */
 struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
 struct place {
@@ -193,22 +195,24 @@ struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *e
 
 /* ---- c_load.c */
 struct piece c_print_load(struct fe *f, expr e);
-struct piece c_lane_by_lane(struct fe *f, expr e); /* what no vector instruction says */
-/* A load of a 16-bit float that is only stored again, as such: its code as it is; false: e is no such. */
+struct piece c_lane_by_lane(struct fe *f, expr e); /* for operations without a vector instruction */
+/* If e loads a 16-bit float that is only stored again in the same type, gives its code unconverted; false: it does
+ * not. */
 bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out);
-expr c_guards_exist(struct fe *f, const expr *idx, int n); /* true: the access is one whatever the sizes are */
+expr c_guards_exist(struct fe *f, const expr *idx, int n); /* the condition that the access is valid for these sizes;
+                                                            * true: for all */
 struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a value as it is stored in b's cells */
 
 /* ---- c_instr.c */
 int c_instr_lanes(const struct stmt *s, const char *hole);
-expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand k lies in what the thread has */
+expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* offset of operand k in the thread's registers */
 void c_print_instr(struct fe *f, const struct stmt *s);
-const char *c_holding(struct fe *f, const char *body); /* the inside of a function, with what it holds */
+const char *c_holding(struct fe *f, const char *body); /* a function's body, with the state that it holds */
 
 /* ---- c_foreign.c */
 expr c_foreign_place(struct fe *f, const struct stmt *s, int k); /* where operand k begins */
 void c_print_foreign(struct fe *f, const struct stmt *s);
-/* ", x, n": what its function is given. */
+/* ", x, n": the function's arguments. */
 const char *c_foreign_args(struct fe *f, const struct stmt *s);
 
 /* ---- c_regs.c */
@@ -221,7 +225,7 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, cons
 void c_print_alloc(struct fe *f, struct buf *b, const struct block *home);
 
 /* ---- c_ptrs.c */
-/* Around the printing of a loop's body; close writes the declarations of the pointers that the body used. */
+/* Called around the printing of a loop's body; close writes the declarations of the pointers that the body used. */
 void c_open_pointers(struct fe *f, const struct var *v, const struct block *body, int *mark);
 void c_close_pointers(struct fe *f, int mark);
 
@@ -238,7 +242,7 @@ const char *c_declare_var(struct fe *f, const struct var *v);
 
 /* ---- c_parallel.c */
 void c_print_parallel(struct fe *f, const struct stmt *loop);
-void c_print_outlined(struct fe *f, const struct stmt *loop); /* its body as a function, and the call */
+void c_print_outlined(struct fe *f, const struct stmt *loop); /* the body as a function, and the call */
 
 /* ---- c_grid.c */
 void cuda_barrier(struct fe *f, const struct stmt *s);

@@ -1,4 +1,4 @@
-/* Loads as C: of a register, a cell, a vector, or lane by lane; what is read where there is nothing to load. Beside
+/* Loads as C: from a register, a cell, a vector, or lane by lane; and the value if there is nothing to load. Beside
  * c_expr.c. */
 #include "codegen/c_int.h"
 
@@ -17,7 +17,7 @@ static expr in_bounds(struct fe *f, expr load) {
     }
     return cond;
 }
-/* e lane by lane, for what no vector instruction says: each lane's scalar expression in an initializer. */
+/* e lane by lane, without a vector instruction: each lane's scalar expression in an initializer. */
 struct piece c_lane_by_lane(struct fe *f, expr e) {
     const struct var *lane = f->lane;
     int width = f->width;
@@ -31,8 +31,8 @@ struct piece c_lane_by_lane(struct fe *f, expr e) {
     f->lane = lane;
     return piece_of(format(f->c, "(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
 }
-/* A guard below 0 has no index to give: an access by it is no access, and a fault. What must hold for there to be one.
- */
+/* A guard with size 0 has no valid index: the access must not happen, and is a fault. Finds the condition under which
+ * it may. */
 struct guard_sizes {
     struct ctx *c;
     expr cond;
@@ -62,8 +62,8 @@ bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
                         P_COND);
     return true;
 }
-/* A table by an index of each lane's own, which is a vector too: all other terms are the same for all lanes. One of as
- * many bytes as a byte has values may be held in registers, from its first cell on. */
+/* A table lookup with a separate index in each lane, which is a vector as well; all other terms are the same for all
+ * lanes. A table with as many bytes as a byte has values may be held in registers, from its first cell on. */
 enum { BYTES = 256 };
 static bool looked_up(struct fe *f, expr e, struct piece *out) {
     const struct buf *b = e->u.buf;
@@ -79,7 +79,7 @@ static bool looked_up(struct fe *f, expr e, struct piece *out) {
     *out = piece_of(format(f->c, "%s(%s, %s)", helper, c_address(f, &pl), c_value(f, place, f->width).s), P_ATOM);
     return true;
 }
-/* Cells of two places by turns. */
+/* Cells of two places, alternating. */
 static bool by_turns(struct fe *f, expr e, struct piece *out) {
     const struct buf *b = e->u.buf;
     expr off = buf_own_offset(f->c, b, e->arg);
@@ -90,7 +90,7 @@ static bool by_turns(struct fe *f, expr e, struct piece *out) {
     *out = piece_of(format(f->c, "%s(%s, %lld)", helper, c_address(f, &pl), (long long)apart), P_ATOM);
     return true;
 }
-/* Cells of a block, and on in the next one. */
+/* Cells of a block, continuing in the next one. */
 static bool over_blocks(struct fe *f, expr e, struct piece *out) {
     const struct buf *b = e->u.buf;
     expr off = buf_own_offset(f->c, b, e->arg), at, apart;
@@ -101,19 +101,19 @@ static bool over_blocks(struct fe *f, expr e, struct piece *out) {
                     P_ATOM);
     return true;
 }
-/* Is place a known number beyond a multiple of n, as far as the last dim of b is one? So many cells from there on lie
- * inside, then. */
+/* Is the index a known number beyond a multiple of n, and the last dim of b a multiple of n as well? Then the cells up
+ * to the next multiple are inside. */
 static bool in_parts(struct fe *f, const struct buf *b, expr place, int64_t n, int64_t *at) {
     return x_is(x_modi(f->c, b->dims[b->nd - 1], n), 0) && x_is_int(x_modi(f->c, place, n), at);
 }
-/* Cells of one line, several lanes having the same: of a vector that lies in the buffer's last dim, or half of one. */
+/* Cells of one line, each used by several lanes: from a vector, or half of one, within the buffer's last dim. */
 static bool in_runs(struct fe *f, expr e, struct piece *out) {
     const struct buf *b = e->u.buf;
     int64_t run, step, at, n = f->width;
     if (!b->nd || !x_in_runs(f->c, e->arg[b->nd - 1], f->lane, &run, &step)) return false;
     int64_t last = (n / run - 1) * step;
     expr first = x_subst1(f->c, e->arg[b->nd - 1], f->lane, x_int(f->c, 0));
-    while (!in_parts(f, b, first, n, &at) || at + last >= n) /* half a vector will do, too */
+    while (!in_parts(f, b, first, n, &at) || at + last >= n) /* half a vector is enough, too */
         if ((n /= 2) < f->width / 2 || n < 2) return false;
     for (int k = 0; k < b->nd - 1; k++)
         if (on_lane(f, e->arg[k])) return false;
@@ -134,7 +134,7 @@ struct piece c_print_load(struct fe *f, expr e) {
         return piece_of(element >= 0 ? format(f->c, "%s[%d]", n, element) : n, P_ATOM);
     }
     expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
-    bool faults = false; /* where there is nothing to load */
+    bool faults = false; /* if there is nothing to load */
     if (!fill) {
         cond = c_guards_exist(f, e->arg, e->n);
         faults = !x_is_true(cond);

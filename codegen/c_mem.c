@@ -1,4 +1,4 @@
-/* Memory of a kernel's local buffers: registers, arrays on the stack, shared memory, or scratch that the caller gives;
+/* Memory of a kernel's local buffers: registers, arrays on the stack, shared memory, or scratch memory from the caller;
  * how much scratch that is, and the declarations. */
 #include "codegen/c_int.h"
 #include "ir/base/checked.h"

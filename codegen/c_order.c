@@ -1,6 +1,6 @@
-/* The order of the terms and factors of index expressions in C. Inside of the compiler they are ordered by when they
- * were made; what is printed depends on what they are: loop variables from outside to inside, sizes in the order in
- * which they are passed, then the rest by its structure. So text that was read back prints the same. */
+/* The order of the terms and factors of index expressions in C. The compiler orders them by when they were made;
+ * printed text orders them by what they are: loop variables from outside to inside, sizes in the order of the
+ * parameters, then the rest by structure. So a module that was read from text prints the same. */
 #include "codegen/c_int.h"
 #include <string.h>
 
@@ -66,7 +66,7 @@ int c_factors(struct fe *f, expr e, expr **out) {
         }
     return n;
 }
-/* A product stands where its first factor would. */
+/* A product is placed where its first factor would be. */
 static expr head(struct fe *f, expr e) {
     expr *v;
     if (e->op != X_PROD) return e;

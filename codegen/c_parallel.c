@@ -1,9 +1,9 @@
-/* A parallel loop as C: a function that runs some of its iterations, a structure of what they share, and the call that
- * gives both to the caller's threads (runtime_stub/nn_threads.h). Also loops whose body is a function of its own. */
+/* A parallel loop as C: a function that runs some of its iterations, a structure of the values they share, and the call
+ * that passes both to the caller's threads (runtime_stub/nn_threads.h). Also loops whose body is a function. */
 #include "codegen/c_int.h"
 #include <string.h>
 
-/* One text for each name that the function takes from around it; restrict holds for a pointer alone in its buffer. */
+/* A text for each name that the function captures; restrict only for a pointer that is the only one into its buffer. */
 static const char *each_captured(struct fe *f, const struct name_list *v,
                                  const char *(*one)(struct fe *f, struct sym_name *n, bool alone)) {
     const char *all = "";
@@ -36,7 +36,7 @@ static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
     return format(f->c, "%s, ", c_ref(f, n));
 }
-/* The loop from `begin` to `end`, as the inside of a function; what it takes from around it is noted in `from`. */
+/* The loop from `begin` to `end`, as the body of a function; `from` gets what it captures. */
 static const char *loop_text(struct fe *f, const struct stmt *s, struct name_list *from, const char *begin,
                              const char *end) {
     const struct var *outer = f->loop, *tile = f->tile;
@@ -58,10 +58,10 @@ static const char *loop_text(struct fe *f, const struct stmt *s, struct name_lis
     text_free(&body);
     return text;
 }
-/* Runs part of the loop: iterations, or slices of them that have scratch memory of their own. */
+/* Runs part of the loop: iterations, or slices of them with separate scratch memory. */
 static void print_part(struct fe *f, const struct stmt *loop, const char *part, const char *name,
                        const struct name_list *from) {
-    bool faults = stmt_may_fault(loop); /* each part has a flag of its own */
+    bool faults = stmt_may_fault(loop); /* each part has its own flag */
     const char *args = each_captured(f, from, as_arg);
     text_printf(f->outlined,
                 "static void %s(const void *shared, ptrdiff_t begin, ptrdiff_t end) {\n"

@@ -1,6 +1,5 @@
-/* Pointers into buffers: an address is a pointer that is declared at the loop where its last variable appears, plus
- * what changes inside of that loop. Used by the printers of statements (c_stmt.c); places are found
- * by them in c_index.c. */
+/* Pointers into buffers: an address is a pointer, declared at the loop where its last variable appears, plus what
+ * changes inside of that loop. Used by c_stmt.c; c_index.c finds addresses with them. */
 #include "codegen/c_int.h"
 #include <string.h>
 
@@ -87,9 +86,9 @@ static void gather_block(struct gather *g, const struct block *b) {
 
 /* ---- declaring them */
 static bool const_data(struct fe *f, const struct buf *b) { return b->scope == SC_CONST || !stores_to(&f->p->body, b); }
-/* The pointers that become computable with loop variable v, declared before the statements of its body: worth it when
- * an inner loop uses one, or several accesses do. Each lies inside of its buffer whenever the loop runs. The texts are
- * made after the body, when it is known which ones it uses. */
+/* Declares, before the statements of the body, the pointers that can be computed once loop variable v is known; worth
+ * it if an inner loop uses one, or several accesses do. Each is inside of its buffer whenever the loop runs. Their text
+ * is written after the body, when it is known which ones it uses. */
 void c_open_pointers(struct fe *f, const struct var *v, const struct block *body, int *mark) {
     struct gather g = {.f = f, .var = v};
     gather_block(&g, body);
@@ -113,7 +112,7 @@ static void print_pointer(struct fe *f, void *env) {
     int n = q->n;
     expr *rest = arena_copy(&f->c->arena, q->atoms, (size_t)n * sizeof *rest);
     int64_t *rc = arena_copy(&f->c->arena, q->coefs, (size_t)n * sizeof *rc);
-    struct ptr *best = c_cover(f, q->buf, rest, rc, &n); /* of those declared before it */
+    struct ptr *best = c_cover(f, q->buf, rest, rc, &n); /* among those declared before it */
     ASSERT(best);
     const char *base = c_ref(f, best->sn), *sum = c_sum(f, 0, rest, rc, n).s;
     if (f->run->pass == 2)

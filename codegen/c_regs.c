@@ -1,8 +1,8 @@
 /* Register buffers as variables: which cells become one variable, what it is called, and which must start at zero. Used
  * by c.c while it prints a function.
  *
- * A buffer whose every access has constant indices (and lanes side by side) becomes variables, one for each vector or
- * single cell; gcc keeps such variables in registers, an array it would not. Any other becomes a local array. */
+ * If all accesses of a buffer have constant indices (with contiguous lanes), it becomes variables, one for each vector
+ * or single cell; gcc keeps such variables in registers, but not an array. Other buffers become local arrays. */
 #include "codegen/c_int.h"
 #include "lower/machine/machine.h"
 #include <string.h>
@@ -31,11 +31,11 @@ static void reg_cells(struct reg_env *q, expr off, int lanes, bool load) {
             p->loaded = p->loaded || load;
             return;
         }
-        if (p->lanes > 1) { /* vectors that overlap without being equal */
+        if (p->lanes > 1) { /* vectors that overlap but are not equal */
             r->array = true;
             return;
         }
-        r->pieces.v[i--] = r->pieces.v[--r->pieces.n]; /* a single cell that turns out to be a lane */
+        r->pieces.v[i--] = r->pieces.v[--r->pieces.n]; /* a single cell that is part of a vector */
         load = true;
     }
     struct reg_piece n = {.cell = at, .lanes = lanes, .loaded = load};
@@ -48,7 +48,7 @@ static void reg_access(struct reg_env *q, const expr *idx, bool load) {
     if ((q->lane && !x_linear_in(q->f->c, off, q->lane, &k, &off)) || k < 0 || k > 1) q->r->array = true;
     else reg_cells(q, off, k == 0 ? 1 : q->width, load);
 }
-/* An instruction takes the cells of an operand as one vector, or an address, which a variable does not have. */
+/* An instruction takes an operand as one vector, or by address; variables have no address. */
 static void reg_instr(struct reg_env *q, const struct stmt *s) {
     for (int k = 0; k < s->u.instr.n; k++) {
         if (s->u.instr.holes[k].buf != q->buf) continue;
@@ -79,7 +79,7 @@ static void reg_block(struct reg_env *q, const struct block *b) {
         for (int k = 0; stmt_buf(s, k, &named); k++) {
             if (named.buf != q->buf || named.use & BU_BEGINS) continue;
             if (s->kind == S_STORE) reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
-            else q->r->array = true; /* others take its address */
+            else q->r->array = true; /* other statements take its address */
         }
         for (int k = 0; (in = stmt_block(s, k)); k++) reg_block(&inner, in);
     }
@@ -101,7 +101,7 @@ void c_find_registers(struct fe *f) {
         struct reg_env q = {.f = f, .buf = b, .r = r};
         reg_block(&q, &f->p->body);
         for (int k = 0; b->type == BOOL && k < r->pieces.n; k++)
-            r->array = r->array || r->pieces.v[k].lanes > 1; /* masks have no single elements to store to */
+            r->array = r->array || r->pieces.v[k].lanes > 1; /* single elements of masks cannot be stored to */
         if (r->array) continue;
         r->of_cell = NEWN(&f->c->arena, int, cells);
         memset(r->of_cell, -1, sizeof(int) * (size_t)cells);
@@ -129,8 +129,8 @@ static const char *piece_name(struct fe *f, const struct buf *b, const struct re
     return s;
 }
 
-/* Which registers could a compiler believe to be read before they are set? It cannot know what conditions imply, so
- * such registers start at zero. One state for each piece: */
+/* Which registers might a compiler believe to be read before they are set? It does not know what conditions imply, so
+ * such registers start at zero. The state of each piece: */
 enum { UNTOUCHED, SET, DOUBTFUL };
 struct flow {
     struct fe *f;
@@ -152,14 +152,14 @@ static void flow_load(void *env, expr load) {
     struct flow *w = env;
     if (load->u.buf == w->b) flow_touch(w, load->arg, false);
 }
-/* The states after b, on a copy: b may not run. */
+/* The states after b, on a copy, because b may not run. */
 static unsigned char *flow_copy(struct flow *w, const struct block *b) {
     struct flow in = *w;
     in.state = arena_copy(&w->f->c->arena, w->state, (size_t)w->r->pieces.n);
     flow_block(&in, b);
     return in.state;
 }
-/* What a block does that may not run. */
+/* The effect of a block that may not run. */
 static void flow_maybe(struct flow *w, const struct block *b) {
     unsigned char *in = flow_copy(w, b);
     for (int k = 0; k < w->r->pieces.n; k++)

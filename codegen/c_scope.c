@@ -1,4 +1,4 @@
-/* What all printers of C stand on: their state while one function is printed, lines of text, names in scope. See
+/* The basis of all C printers: their state while one function is printed, lines of text, names in scope. See
  * c_int.h. */
 #include "codegen/c_int.h"
 #include <string.h>

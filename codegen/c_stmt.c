@@ -1,6 +1,6 @@
-/* Statements as C: stores, control flow, calls. The inside of a function, from the outside in: straight runs of stores
- * are printed with their repeated values named (c_expr.c), loops declare the pointers that become computable with them
- * (c_ptrs.c), buffers are declared where they are allocated (c_mem.c). */
+/* Statements as C: stores, control flow, calls; the inside of a function. In straight runs of stores, repeated values
+ * get names (c_expr.c); loops declare the pointers that can be computed in them (c_ptrs.c); buffers are declared where
+ * they are allocated (c_mem.c). */
 #include "codegen/c_int.h"
 #include "ir/loop/kinds.h"
 
@@ -34,11 +34,11 @@ static void print_store(struct fe *f, const struct stmt *s) {
         struct piece r;
         if (op != RED_NONE) {
             struct piece old = c_value(f, own, 1);
-            enum dtype steps = vt == F32 ? b->type : vt; /* integers may wrap in the end */
+            enum dtype steps = vt == F32 ? b->type : vt; /* integers may wrap at the end */
             r = piece_of(format(f->c, "%s(%s, %s)", c_reduce_lanes(f->o, op, steps, f->width), old.s, v.s), P_ATOM);
         } else {
             r = on_lane(f, value) ? piece_of(format(f->c, "%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
-                                  : v; /* the last lane's stays */
+                                  : v; /* the last lane's remains */
         }
         text = format(f->c, "%s = %s;", dst, (q ? r : c_storage(f, b, r)).s);
         if (pass2) c_put(f, text);
@@ -94,7 +94,7 @@ static void print_prefetch(struct fe *f, const struct stmt *s) {
 struct stretch {
     const struct stmt *first, *end;
 };
-/* The store that s is, or that it does for each lane; NULL: it is none. */
+/* The store that s is, or that it does for each lane; NULL: none. */
 static const struct stmt *store_of(const struct stmt *s) {
     return s->kind == S_FOR && s->u.loop.kind == LK_VECTOR ? s->u.loop.body.first : s->kind == S_STORE ? s : NULL;
 }
@@ -106,7 +106,7 @@ static bool simple(struct fe *f, const struct stmt *s) {
     if (!f->d->names_values) return false;
     return store ? x_is_true(store_exists(f, store)) : s->kind == S_PREFETCH || s->kind == S_INSTR;
 }
-/* All vector statements of one width are printed with one lane variable: equal values are equal expressions then. */
+/* All vector statements of one width are printed with one lane variable, so that equal values are equal expressions. */
 static void print_vector(struct fe *f, const struct stmt *s) {
     const struct var *v = s->u.loop.var;
     struct stmt one = *s->u.loop.body.first;
@@ -137,10 +137,10 @@ static void print_stretch(struct fe *f, void *env) {
     }
 }
 
-/* A store, or one of vectors, whose guard has no index to give when a size is 0. */
+/* A store, or a vector of them, whose guard has no valid index if a size is 0. */
 static void print_guarded_store(struct fe *f, const struct stmt *s) {
     struct stretch one = {s, s->next};
-    const char *exists = c_text(f, store_exists(f, store_of(s)), false); /* names outlive the `if` */
+    const char *exists = c_text(f, store_exists(f, store_of(s)), false); /* names are also used after the `if` */
     int mark = names_mark(&f->names);
     c_line(f, "if (%s) {", exists);
     f->depth++;
@@ -197,8 +197,8 @@ void c_body(struct fe *f, const struct stmt *s) {
     text_add(f->out, body.s ? body.s : "");
     text_free(&body);
 }
-/* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
- * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
+/* An innermost loop of vector statements whose body was unrolled. If its extent is small, gcc -O3 would peel it
+ * completely, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
 static bool written_out(struct fe *f, const struct block *b) {
     int n = 0;
     for (const struct stmt *s = b->first; s; s = s->next, n++)
@@ -267,16 +267,17 @@ static void fail(struct fe *f) {
     c_line(f, "    return;");
     c_put(f, "}");
 }
-/* A loop that would make more passes than `max` is a fault, as in the interpreter. */
+/* A loop that would run more than `max` iterations is a fault, as in the interpreter. */
 static void print_while(struct fe *f, const struct stmt *s) {
     const char *head = "for (;;) {", *n = NULL;
-    const char *max = s->u.loop_while.max ? c_bound(f, s->u.loop_while.max) : NULL; /* its names outlive the loop */
+    const char *max = s->u.loop_while.max ? c_bound(f, s->u.loop_while.max) : NULL; /* names are also used after the
+                                                                                     * loop */
     int mark = names_mark(&f->names);
     if (max) {
         n = names_add(&f->names, "pass");
         head = format(f->c, "for (%s %s = 0;; %s++) {", f->idx, n, n);
     }
-    struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
+    struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each iteration */
     f->out = &lines;
     f->depth++;
     const char *cond = c_text(f, s->u.loop_while.cond, false);
@@ -340,7 +341,7 @@ static void print_swap(struct fe *f, const struct stmt *s) {
     struct buf *a = s->u.swap.a, *b = s->u.swap.b;
     struct sym_name *na = map_get(&f->bufs, PKEY(a)), *nb = map_get(&f->bufs, PKEY(b));
     ASSERT(na && nb);
-    /* contents change places, cell by cell: pointers may be used outside of this function */
+    /* exchanges contents cell by cell: pointers may be used outside of this function */
     const char *i = names_add(&f->names, "i"), *t = names_numbered(&f->names, "t");
     c_line(f, "for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, c_bound(f, buf_cells(f->c, a)), i);
     c_line(f, "    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);

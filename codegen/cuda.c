@@ -1,7 +1,7 @@
-/* Procedures as CUDA C++: what cuda differs in from c.c, which prints the statements themselves.
+/* Procedures as CUDA C++: differences from c.c, which prints the statements.
  *
- * A procedure that is launched (lower/passes/grids.c) is a kernel; one that calls such procedures is a function of the
- * host, whose calls are launches, in order. */
+ * A procedure that is launched (lower/passes/grids.c) is a kernel; one that calls such procedures is a host function
+ * whose calls are launches, in order. */
 #include "codegen/c_int.h"
 
 /* ---- launches */
@@ -35,7 +35,7 @@ static void launch(struct fe *f, const struct stmt *call) {
     c_line(f, "NN_LAUNCH(%s, %s, %s, stream%s);", emit_proc_name(f->c, q, f->o), grid, block, args);
     f->depth -= some != NULL;
 }
-/* The kernel is the user's: what launches it stands in the operator's own file. */
+/* The kernel is the user's: the function that launches it is in the operator's own file. */
 static void launch_foreign(struct fe *f, const struct stmt *s) {
     const char *sizes = "", *args = c_foreign_args(f, s);
     for (int k = 0; k < s->u.foreign.ngrid; k++)

@@ -1,11 +1,11 @@
-/* Names, comments and strings of the output. Everything a model says passes through here on its way into source text.
- */
+/* Names, comments and strings of the output. Every text from a model passes through here on its way into source
+ * code. */
 #include "codegen/emit.h"
 #include <string.h>
 #include <strings.h>
 
-/* Words an identifier of ours must not be: keywords of C and C++, macros and functions of the headers that the prelude
- * includes, and the Bessel functions, whose names are so short that a compiler warns. */
+/* Words that our identifiers must not be: keywords of C and C++, macros and functions of the headers that the prelude
+ * includes, and the Bessel functions, whose short names make compilers warn. */
 static const char *const reserved[] = {
     /* clang-format off */
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
@@ -30,7 +30,7 @@ static bool is_reserved(const char *s) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcmp(s, reserved[i])) return true;
     size_t n = strlen(s);
-    if (n > 2 && !strcmp(s + n - 2, "_t")) /* POSIX keeps these */
+    if (n > 2 && !strcmp(s + n - 2, "_t")) /* reserved by POSIX */
         return true;
     if (!strncasecmp(s, "nn", 2) && s[2 + strspn(s + 2, "0123456789")] == '_')
         return true; /* nn_, and nn1_ in nn_rt.h */
@@ -58,7 +58,7 @@ const char *c_ident(struct ctx *c, const char *name) {
     while (n > 0 && b[n - 1] == '_') n--;
     if (n == 0) b[n++] = 'v';
     b[n] = 0;
-    if (n > 1 && !has_small_letter(b)) /* in capitals are macros, of headers and of ours */
+    if (n > 1 && !has_small_letter(b)) /* names in capitals are macros, of headers and ours */
         for (char *p = b; *p; p++) *p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
     if (is_reserved(b)) {
         memmove(b + 2, b, n + 1);
@@ -74,7 +74,7 @@ static bool begins_with(const char *s, const char *with) {
 
 void names_init(struct names *n, struct ctx *c) { *n = (struct names){.c = c, .taken = {.arena = &c->arena}}; }
 
-static char free_again; /* marks a name whose scope was left: maps have no removal */
+static char free_again; /* marks a name whose scope has ended: maps have no removal */
 
 static bool is_taken(const struct names *n, const char *s) {
     void *v = map_get(&n->taken, PKEY(s));
@@ -143,7 +143,7 @@ void emit_string(struct text *out, const char *s, size_t n) {
     for (size_t i = 0; i < n; i++) emit_char(out, '"', (unsigned char)s[i]);
     text_char(out, '"');
 }
-enum { LITERAL_MAX = 4095 }; /* what C99 asks compilers to take */
+enum { LITERAL_MAX = 4095 }; /* what C99 requires compilers to accept */
 void emit_chars(struct text *out, const char *s, size_t n) {
     if (n <= LITERAL_MAX) {
         emit_string(out, s, n);
@@ -172,7 +172,7 @@ void emit_cut_string(struct text *out, const char *s, size_t n) {
 }
 
 const char *emit_message(struct ctx *c, const char *s) {
-    enum { MOST = 400 }; /* names may be long, strings of C only so */
+    enum { MOST = 400 }; /* names may be long, but strings in C should not be */
     struct text t = {0};
     if (!s) return "NULL";
     size_t n = strlen(s);

@@ -1,5 +1,5 @@
-/* NAME.c: the program around the kernels, as functions of the API: init, plan, run, and what stands around them. See
- * program.h; the inside of the run is entry_run.c's, the header entry_header.c's. */
+/* NAME.c: the program around the kernels, as functions of the API: init, plan, run, and so on. See program.h;
+ * entry_run.c prints the body of the run, entry_header.c the header. */
 #include "codegen/entry_int.h"
 #include "codegen/weights.h"
 #include <string.h>
@@ -62,7 +62,7 @@ static void plan_function(struct program *p, struct text *out) {
                 p->own, p->name, n + 1 + p->extras.n);
     text_free(&body);
 }
-/* The last variant that the CPU can run; none: what the first one lacks. */
+/* Chooses the last variant that the CPU can run; if there is none, reports what the first one lacks. */
 static void ask_cpu(struct program *p, struct text *out) {
     const char *first = program_needs(p);
     if (p->nall == 1 && first) text_printf(out, "    const char *const needs = \"%s\";\n", first);
@@ -84,7 +84,7 @@ static void ask_cpu(struct program *p, struct text *out) {
                     "    if (lacks) return nn_stop(&m->error, NN_ETARGET, lacks, NULL);\n",
                     p->nall > 1 ? "needs[m->variant]" : "needs");
 }
-/* `run` and NAME_arena, which stand for those of the variants. */
+/* `run` and NAME_arena, which call those of the variants. */
 static void dispatch(struct program *p, struct text *out) {
     if (!p->is_static) {
         text_printf(out,
@@ -185,7 +185,7 @@ static void weights_list(struct program *p, struct text *out) {
     }
     text_add(out, " */\n\n");
 }
-/* Plan and run of one variant, or of the only one. */
+/* Plan and run of one variant, or of the only program. */
 static void plan_and_run(struct program *p, struct text *body) {
     struct text run = {0};
     entry_run(p, &run);

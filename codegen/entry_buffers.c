@@ -1,5 +1,5 @@
-/* The buffers of the run function: which are used, where each is (arena, region, weights, the caller's memory), and the
- * expressions of their sizes. See entry_int.h. */
+/* The buffers of the run function: which ones are used, where each is (arena, region, weights, the caller's memory),
+ * and the expressions of their sizes. See entry_int.h. */
 #include "codegen/entry_int.h"
 #include "codegen/weights.h"
 #include <string.h>
@@ -36,7 +36,8 @@ struct entry_place *run_place(struct fe *f, const struct buf *b) {
     map_put(&f->entry->places, PKEY(b), q);
     return q;
 }
-static int slot_number(struct program *p, const struct plan_slot *s) { /* among the placed ones; NULL: their number */
+static int slot_number(struct program *p, const struct plan_slot *s) { /* index among the placed slots; NULL: their
+                                                                        * number */
     int n = 0;
     for (int k = 0; k < p->plan->slots.n && &p->plan->slots.v[k] != s; k++) n += slot_placed(&p->plan->slots.v[k]);
     return n;
@@ -158,8 +159,8 @@ void run_alloc(struct fe *f, const struct stmt *alloc) {
     else local_array(f, b);
     if (b->fill) fill_buffer(f, b);
 }
-/* The place of a view lies in its buffer. Where the plan has checked the size of that, no part of a sum is too large of
- * which all are at least 0. */
+/* A view is inside of its buffer. If the plan has checked the size of that, no partial sum can be too large, provided
+ * all terms are at least 0. */
 static bool is_checked(struct fe *f, const struct stmt *view) {
     struct terms t = c_terms(f, view->u.view.off);
     const struct plan_slot *slot = slot_of(f, view->u.view.of);
@@ -185,7 +186,7 @@ void run_view(struct fe *f, const struct stmt *s) {
     run_pointer(f, b, q, from->is_const);
 }
 
-/* ---- results whose size the run finds */
+/* ---- results whose sizes are found at run time */
 void run_bind(struct fe *f, const struct stmt *bind) {
     const struct io *io = f->entry->p->outs.v;
     while (io->buf != bind->u.alloc.buf) io++;

@@ -1,5 +1,5 @@
-/* The API's functions around the run where the arena is memory of a GPU: weights go there once, the arena is the
- * caller's or the context's own. Parts of NAME.c that entry.c puts in their places; see program.h. */
+/* The API's functions around the run if the arena is memory of a GPU: weights are copied there once; the arena is the
+ * caller's or the context's own. Parts of NAME.c that entry.c inserts; see program.h. */
 #include "codegen/program.h"
 #include "codegen/weights.h"
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What the entry spells in its own way of expressions, which c_expr.c prints: all indices are int64_t, sums and
- * products that the ranges of their sizes do not keep below 2^62 note overflow in the flag `over`, values wrap, a GPU's
- * memory is asked for each cell. See entry_int.h. */
+/* How the entry prints expressions differently from c_expr.c: all indices are int64_t; sums and products that the
+ * ranges of their sizes do not keep below 2^62 record overflow in the flag `over`; values wrap; cells in a GPU's memory
+ * are fetched one by one. See entry_int.h. */
 #include "codegen/entry_int.h"
 #include "ir/base/checked.h"
 
@@ -8,7 +8,7 @@ static const char *checked(struct fe *f, const char *op, const char *a, const ch
     f->entry->over = true;
     return format(f->c, "nn_%s64(%s, %s, &over)", op, a, b);
 }
-/* Is |e| < 2^62 for all values of its sizes? Then a product needs no check. */
+/* Is |e| < 2^62 for all values of its sizes? Then a product needs no overflow check. */
 static bool fits(struct ctx *c, expr e) {
     int64_t lo, hi;
     x_bounds(c, e, &lo, &hi);

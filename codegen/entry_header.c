@@ -1,4 +1,4 @@
-/* NAME.h, what a user of the generated code reads: types, functions, sizes and metadata. See program.h. */
+/* NAME.h, which users of the generated code read: types, functions, sizes and metadata. See program.h. */
 #include "codegen/foreign_files.h"
 #include "codegen/program.h"
 #include "codegen/weights.h"
@@ -126,7 +126,7 @@ static void config_type(struct program *p, struct text *out) {
             : "",
         p->name);
 }
-/* Members of `at`: of the variant that has most. */
+/* Number of elements of `at`: that of the variant with the most. */
 static int places(const struct program *lead) {
     int most = 0;
     for (int j = 0; j < lead->nall; j++) {
@@ -231,7 +231,9 @@ void kernels_header(struct program *p, struct text *out) {
     if (p->device) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     if (p->nall == 1) weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {
-        if (p->m->procs.v[k]->launch) continue; /* a kernel of the GPU, in the file of the one that launches it */
+        if (p->m->procs.v[k]->launch)
+            continue; /* a kernel of the GPU, declared in the file of the procedure that
+                       * launches it */
         emit_proc_head(out, p->c, p->m->procs.v[k], &p->emit);
         text_add(out, ";\n");
     }

@@ -1,5 +1,5 @@
-/* Inside of the printer of NAME.c: what c_int.h has not of the state while the run function is printed, and what its
- * files do for each other. */
+/* Internals of the printer of NAME.c: the state while the run function is printed, besides that of c_int.h, and what
+ * its files provide to each other. */
 #ifndef NN_CODEGEN_ENTRY_INT_H
 #define NN_CODEGEN_ENTRY_INT_H
 #include "codegen/c_int.h"
@@ -17,12 +17,12 @@ struct entry {
     struct map touched; /* buffers that anything reads or writes */
     struct map swapped; /* buffers whose pointers change */
     struct map sizes;   /* produced symbols declared */
-    struct map named;   /* symbols that the statements name */
-    struct map args;    /* long sizes that calls take -> name */
+    struct map named;   /* symbols that the statements use */
+    struct map args;    /* long sizes that are arguments -> name */
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */
-    bool over;          /* what was printed since it was false may overflow */
-    bool inside;        /* what is printed is no more than a size that was checked before */
+    bool over;          /* something printed since it was set to false may overflow */
+    bool inside;        /* what is printed cannot exceed a size that was checked before */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
 };
 
@@ -35,15 +35,15 @@ struct entry_place *run_place(struct fe *f, const struct buf *b);
 void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_const);
 /* Declares a pointer variable for b. */
 const char *run_pointer(struct fe *f, const struct buf *b, const char *value, bool is_const);
-/* Address of memory that only a GPU's arena has; b NULL: of the fault cells. */
+/* Address of memory that exists only in a GPU's arena; b NULL: of the fault cells. */
 const char *run_extra_address(struct fe *f, const struct buf *b, const char *type);
-const char *run_scratch_address(struct fe *f); /* of what the kernels need besides the plan */
+const char *run_scratch_address(struct fe *f); /* memory that the kernels need beyond the plan */
 void run_alloc(struct fe *f, const struct stmt *alloc);
 void run_view(struct fe *f, const struct stmt *s);
-void run_bind(struct fe *f, const struct stmt *bind); /* a result gets its memory */
-/* Text of e; what: names it in the error that is printed when it may overflow. */
+void run_bind(struct fe *f, const struct stmt *bind); /* allocates a result */
+/* Text of e; what: its name in the error that is printed if it may overflow. */
 const char *run_expr(struct fe *f, expr e, bool wrap, const char *what);
-/* Conditions hold index arithmetic that cannot overflow unnoticed either: the flag is tested after them. */
+/* Index arithmetic in conditions must not overflow unnoticed either: the flag is tested afterwards. */
 const char *run_condition(struct fe *f, expr e, bool wrap);
 /* The same without a test: *over tells whether the flag `over` must be tested after it. */
 const char *run_text(struct fe *f, expr e, bool wrap, bool *over);

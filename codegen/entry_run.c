@@ -1,5 +1,5 @@
-/* The function `run` of NAME.c: it checks what it is given, plans the arena when dims are symbolic, calls the kernels.
- * Its statements are entry_stmt.c's, its buffers entry_buffers.c's. */
+/* The function `run` of NAME.c: checks its arguments, plans the arena if dims are symbolic, calls the kernels.
+ * Statements are printed by entry_stmt.c, buffers by entry_buffers.c. */
 #include "codegen/entry_int.h"
 #include <string.h>
 
@@ -22,7 +22,7 @@ const char *program_size(struct program *p, expr e, struct map *used, bool *over
 }
 
 /* ---- before the statements */
-/* Input symbols that the text after it names, as local variables. */
+/* Local variables for the input symbols that the following text uses. */
 static void local_dims(struct fe *f, struct text *out) {
     for (int k = 0; k < f->entry->p->syms.n; k++) {
         const char *n = program_sym(f->entry->p, f->entry->p->syms.v[k]);
@@ -50,7 +50,7 @@ static void check_pointers(struct fe *f) {
                    emit_message(f->c, format(f->c, "%s %s is missing", pass ? "output" : "input", io->buf->name)));
         }
 }
-static void check_dims(struct fe *f, struct text *out) { /* symbols that no buffer's size needs */
+static void check_dims(struct fe *f, struct text *out) { /* symbols that do not occur in the size of any buffer */
     struct program *p = f->entry->p;
     for (int k = 0; p->is_static && k < p->syms.n; k++) {
         const char *s = format(f->c, "in->dims.%s", program_sym(p, p->syms.v[k]));
@@ -59,7 +59,7 @@ static void check_dims(struct fe *f, struct text *out) { /* symbols that no buff
                     emit_message(f->c, format(f->c, "dimension %s is out of range", p->syms.v[k]->name)));
     }
 }
-/* The plan for the dims of this run, and the room it needs. */
+/* The plan for the dims of this run, and the memory it needs. */
 static void make_plan(struct program *p, struct text *out) {
     if (p->is_static) return;
     const char *same = "m->total >= 0";
@@ -140,7 +140,7 @@ static void device_end(struct fe *f, struct text *out) {
     if (f->entry->uses_status) text_add(out, "    return done != NN_OK ? done : status;\n");
     text_add(out, "}\n\n");
 }
-/* Is `what` in the text, not as the end of a longer name? */
+/* Does the text contain `what`, other than as the end of a longer name? */
 static bool mentions(const char *text, const char *what) {
     const char *s = text;
     while ((s = strstr(s, what))) {

@@ -2,9 +2,9 @@
 #include "codegen/entry_int.h"
 #include <string.h>
 
-/* A size as the kernel's `of`; a long one gets a name for all calls after this one. */
+/* A size as argument for the kernel's `of`; a long one gets a name for this and all later calls. */
 static const char *call_arg(struct fe *f, expr e, const struct sym *of) {
-    enum { SHORT = 6 }; /* nodes: what is done must not depend on how long names are */
+    enum { SHORT = 6 }; /* nodes; not characters: code must not depend on the length of names */
     const char *n = map_get(&f->entry->args, PKEY(e)), *s = n ? n : run_expr(f, e, true, "size");
     if (n || e->op == X_CONST) return s;
     s = format(f->c, "(ptrdiff_t)%s", s);
@@ -42,7 +42,7 @@ static void print_call(struct fe *f, const struct stmt *s) {
     else if (fault) args = format(f->c, "%s%s&fault", args, n ? ", " : "");
     if (proc_is_parallel(q)) args = format(f->c, "%s%sm->config.threads", args, *args ? ", " : "");
     c_line(f, "%s(%s);", emit_proc_name(f->c, q, &f->entry->p->emit), args);
-    if (fault && f->entry->p->device) { /* looked at in the end: until then, an index that faulted is 0 */
+    if (fault && f->entry->p->device) { /* looked at in the end; until then, an index that faulted counts as 0 */
         f->entry->where = format(f->c, "%s%s%s", f->entry->where ? f->entry->where : "", f->entry->faults++ ? ", " : "",
                                  emit_message(f->c, internn(f->c->names, where, line)));
     } else if (fault) {

@@ -1,4 +1,4 @@
-/* The build folder as a whole: made beside its final place, then put there. See folder.h. */
+/* The build folder as a whole: built beside its final place, then moved there. See folder.h. */
 #define _GNU_SOURCE 1 /* renameat2, O_PATH */
 #include "codegen/folder.h"
 #include "ir/base/cleanup.h"
@@ -25,13 +25,13 @@ static bool refuse(struct new_folder *f, const char *what, const char *help) {
     return false;
 }
 
-/* ---- what is ours in a folder: what its manifest lists */
+/* ---- which files in a folder are ours: those listed in its manifest */
 static bool listed(const file_names *names, const char *name) {
     for (int k = 0; k < names->n; k++)
         if (!strcmp(names->v[k], name)) return true;
     return false;
 }
-/* The contents of a file of moderate size; false: errno, 0 where it is none. */
+/* The contents of a file of moderate size; false: errno says why; errno 0: it is no regular file. */
 static bool read_file(int folder, const char *name, struct text *out) {
     enum { MOST = 1 << 28, PART = 1 << 16 };
     struct stat st;
@@ -88,7 +88,7 @@ static bool is_folder(int folder, const char *name) {
     return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* ---- taking a folder of ours apart */
+/* ---- emptying a folder of ours */
 /* Never replaces anything. */
 static bool move(int from, const char *name, int to, const char *as) {
     struct stat st;
@@ -98,8 +98,8 @@ static bool move(int from, const char *name, int to, const char *as) {
     else if (errno == ENOENT) return renameat(from, name, to, as) == 0;
     return false;
 }
-/* What is not ours goes to `to`. On failure *stopped is the name of what cannot; what was moved is there. No memory is
- * asked for: this happens while the folder changes places. */
+/* Moves files that are not ours to `to`. On failure *stopped is the name of the one that cannot be moved; those before
+ * it have been. Allocates no memory, because it runs while folders are being exchanged. */
 static bool move_others(DIR *d, int from, const file_names *ours, int to, char stopped[NAME_MAX + 1]) {
     rewinddir(d);
     for (const char *name; (name = next_entry(d));)
@@ -127,7 +127,7 @@ bool folder_keep_others(struct ctx *c, int from, const char *to_path, bool dry, 
     if (to >= 0) close(to);
     return ok;
 }
-/* The manifest goes last: till then a folder that was left half removed is known as ours. */
+/* The manifest is removed last, so that a half removed folder can still be recognised as ours. */
 static void remove_ours(int folder, const file_names *ours) {
     bool gone = true;
     for (int k = 0; k < ours->n; k++)
@@ -136,9 +136,9 @@ static void remove_ours(int folder, const file_names *ours) {
     if (gone && listed(ours, MANIFEST)) remove_file(folder, MANIFEST);
 }
 
-/* ---- what stands there */
+/* ---- what exists at the output's place */
 enum place { NOTHING, EMPTY, OURS, OTHER, UNKNOWN };
-/* Opens what stands in the place, if it is a folder. */
+/* Opens what exists there, if it is a folder. */
 static enum place look(struct new_folder *f, int *folder, struct owned *ours) {
     *folder = open_folder(f->parent, f->name);
     *ours = (struct owned){0};
@@ -149,11 +149,11 @@ static enum place look(struct new_folder *f, int *folder, struct owned *ours) {
     DIR *d = folder_entries(*folder);
     if (!d) return UNKNOWN;
     const char *name = next_entry(d);
-    if (name && f->inside >= 0 && !strcmp(name, inside_name)) name = next_entry(d); /* what we fill it from */
+    if (name && f->inside >= 0 && !strcmp(name, inside_name)) name = next_entry(d); /* the one that we fill it from */
     closedir(d);
     return name ? OTHER : EMPTY;
 }
-/* No entry of its own there is the folder, or a folder that holds it. */
+/* The folder is not the current directory, nor one of its parents. */
 static bool holds_current(int folder) {
     struct stat want, at, above;
     int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -181,8 +181,8 @@ static bool may_replace(struct new_folder *f, enum place there, int folder) {
     return true;
 }
 
-/* ---- what a killed process left */
-/* A folder of that process, or the one that it replaced: what others have put there goes to the output's place. */
+/* ---- leftovers of a killed process */
+/* A folder of that process, or the one it was replacing: files of others in it are moved to the output's place. */
 static bool recover_part(struct new_folder *f, const char *part) {
     char stopped[NAME_MAX + 1] = "";
     int folder = open_folder(f->work.dir, part);
@@ -206,7 +206,8 @@ static bool recover_part(struct new_folder *f, const char *part) {
     close(folder);
     return ok;
 }
-/* Files that were already moved into an empty folder, when the process was killed before the manifest, the last one. */
+/* Files that had been moved into an empty folder when the process was killed before it moved the manifest, the last
+ * one. */
 static void recover_inside(struct new_folder *f) {
     file_names names = workdir_names(&f->work);
     int left = open_folder(f->work.dir, WORKDIR_NEW);
@@ -218,7 +219,7 @@ static void recover_inside(struct new_folder *f) {
 }
 static bool recover(struct new_folder *f) {
     if (f->inside >= 0 && !is_regular(f->inside, MANIFEST)) recover_inside(f);
-    /* On a file system that cannot exchange folders the older one may not have its place back yet. */
+    /* if the file system cannot exchange folders, the older one may not be back in its place yet */
     if (f->inside < 0) move(f->work.dir, WORKDIR_OLD, f->parent, f->name);
     return recover_part(f, WORKDIR_OLD) && recover_part(f, WORKDIR_NEW);
 }
@@ -235,8 +236,8 @@ static bool find_place(struct new_folder *f) {
                      O_PATH | O_DIRECTORY | O_CLOEXEC);
     return f->parent >= 0 || folder_problem(f, NULL);
 }
-/* A folder into which something is mounted cannot change places with another one; one in which somebody stands should
- * not; and one that was being filled from inside still is. */
+/* Must the folder be filled from inside? Yes if something is mounted in it, since it cannot be exchanged then; if it is
+ * some process's current directory; and if it was being filled from inside before. */
 static bool only_inside(struct new_folder *f, int folder) {
     struct stat in, on;
     bool mounted = fstat(folder, &in) == 0 && fstat(f->parent, &on) == 0 && in.st_dev != on.st_dev;
@@ -272,7 +273,7 @@ static bool take_place(struct new_folder *f) {
     bool ok = (left || may_replace(f, there, folder)) && open_work(f, there, folder);
     if (folder >= 0) close(folder);
     if (!ok) return false;
-    /* Nobody else works there any more: now what is seen stays. */
+    /* nobody else works there any more, so what is found now stays */
     ok = recover(f);
     there = look(f, &folder, &ours);
     ok = ok && may_replace(f, there, folder);
@@ -302,14 +303,14 @@ void folder_abandon(struct new_folder *f) {
     close_place(f);
 }
 
-/* ---- commit: from here to the end no memory is asked for between the first change and the last */
+/* ---- commit: no memory is allocated between the first change and the last */
 static bool put_inside(struct new_folder *f) {
     file_names names = workdir_names(&f->work);
     const char *problem = NULL;
     cleanup_hold();
     for (int k = 0; k <= names.n && !problem; k++) {
         const char *name = k < names.n ? names.v[k] : MANIFEST;
-        if (k < names.n && !strcmp(name, MANIFEST)) continue; /* in the end */
+        if (k < names.n && !strcmp(name, MANIFEST)) continue; /* moved last */
         if (!move(f->work.fresh, name, f->inside, name) && errno != ENOENT) problem = name;
     }
     int error = errno;
@@ -321,7 +322,7 @@ static bool put_inside(struct new_folder *f) {
     errno = error;
     return !problem || folder_problem(f, problem);
 }
-/* `new` and what stands in the place, or back. */
+/* Exchanges `new` and the existing folder, or back. */
 static bool exchange(struct new_folder *f) {
     int work = f->work.dir;
     if (renameat2(work, WORKDIR_NEW, f->parent, f->name, RENAME_EXCHANGE) == 0) {
@@ -331,7 +332,7 @@ static bool exchange(struct new_folder *f) {
         errno = error;
         return false;
     }
-    /* Where a file system cannot exchange two folders there is none for a moment. */
+    /* if the file system cannot exchange two folders, for a moment there is none */
     if ((errno != EINVAL && errno != ENOSYS) || !move(f->parent, f->name, work, WORKDIR_OLD)) return false;
     if (move(work, WORKDIR_NEW, f->parent, f->name)) return true;
     int error = errno;
@@ -348,11 +349,11 @@ static void exchange_back(struct new_folder *f) {
 }
 struct older {
     int folder;
-    struct owned ours;  /* in it */
-    file_names *within; /* of each folder of a bundle, what is ours there */
+    struct owned ours;  /* our files in it */
+    file_names *within; /* for each folder of a bundle, our files there */
     DIR *entries, *new_entries;
 };
-/* What is ours in the folders of an older bundle: they are among what was moved into the new one. */
+/* Finds our files in the folders of an older bundle: those are among what was moved into the new one. */
 static void look_within(struct new_folder *f, struct older *o) {
     o->within = NEWN(&f->c->arena, file_names, o->ours.folders.n);
     for (int k = 0; k < o->ours.folders.n; k++) {
@@ -367,10 +368,10 @@ static void remove_within(struct new_folder *f, const struct older *o) {
         if (folder < 0) continue;
         remove_ours(folder, &o->within[k]);
         close(folder);
-        unlinkat(f->work.fresh, o->ours.folders.v[k], AT_REMOVEDIR); /* which stays if there is something of others */
+        unlinkat(f->work.fresh, o->ours.folders.v[k], AT_REMOVEDIR); /* which stays if others have files in it */
     }
 }
-/* The older folder is known by its inode: what came in between is not taken for it. */
+/* The older folder is recognised by its inode, so that nothing that came in between is taken for it. */
 static bool is_older(struct new_folder *f, const struct older *o) {
     struct stat a, b;
     return fstat(o->folder, &a) == 0 && fstatat(f->work.dir, WORKDIR_OLD, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -397,7 +398,7 @@ static bool replace(struct new_folder *f, const struct older *o, const file_name
     errno = error;
     return ok || folder_problem(f, *stopped ? stopped : NULL);
 }
-/* Their names may be given to files of the new folder only when nobody else has put something there. */
+/* Files of the new folder may only get their names if nobody else has put files there. */
 static bool others_may_stay(struct new_folder *f, const struct older *o) {
     rewinddir(o->entries);
     for (const char *name; (name = next_entry(o->entries));)
@@ -420,7 +421,7 @@ static bool commit_over(struct new_folder *f, struct older *o) {
     if (o->new_entries) closedir(o->new_entries);
     return ok;
 }
-/* To where nothing is, or an empty folder. */
+/* Moves to a place where nothing exists, or an empty folder. */
 static bool commit_new(struct new_folder *f) {
     cleanup_hold();
     bool ok = renameat(f->work.dir, WORKDIR_NEW, f->parent, f->name) == 0;

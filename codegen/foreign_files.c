@@ -1,12 +1,12 @@
-/* The files of operators that the user has written: each source as it is, under a name of the program's, with what
- * kernels call behind it. See ir/loop/foreign.h; which operators a program has: foreigns of program.h. */
+/* The files of operators written by the user: each source unchanged, under a name of the program, followed by what
+ * kernels call. See ir/loop/foreign.h; which operators a program has: foreigns of program.h. */
 #include "codegen/foreign_files.h"
 #include "ir/loop/foreign.h"
 #include <string.h>
 
 static const struct {
     const char *ending;
-    bool cpp; /* names in it are those of C++ unless they are said to be of C */
+    bool cpp; /* its names are those of C++, unless declared extern "C" */
 } languages[FOREIGN_LANGUAGES] = {
     [FOREIGN_C] = {"c", false}, [FOREIGN_CPP] = {"cpp", true}, [FOREIGN_CUDA] = {"cu", true}};
 
@@ -14,11 +14,11 @@ const char *foreign_file_name(const struct program *p, const struct foreign_sour
     return internf(p->c->names, "%s_op_%s.%s", p->name, s->stem, languages[s->language].ending);
 }
 
-/* ---- heads of what kernels call */
-/* Integers are all int64_t: the source's own types are told to nobody else. */
+/* ---- declarations of what kernels call */
+/* All integers are int64_t, because the source's own types are not visible elsewhere. */
 static const char *number_type(enum dtype t) { return dtype_is_int(t) ? "int64_t" : dtype_c(t); }
 static const char *list_name(struct ctx *c, int k) { return internf(c->names, "list_%d", k); }
-/* The struct of a string has a name of its own in the source. */
+/* The source has its own name for the struct of a string. */
 const char *foreign_element(const struct foreign_param *q) { return q->type == STR ? "void" : dtype_c(q->type); }
 static const char *param_name(const struct program *p, const struct foreign *f, int k) {
     struct names n;
@@ -26,7 +26,7 @@ static const char *param_name(const struct program *p, const struct foreign *f, 
     names_init(&n, p->c);
     n.avoid = p->emit.shared_prefix;
     names_add(&n, "stream"), names_add(&n, "grid"), names_add(&n, "i");
-    for (int gpu = 0; gpu < 2; gpu++) /* what the call begins with: the function, or its namespace */
+    for (int gpu = 0; gpu < 2; gpu++) /* the prefix of the call: the function, or its namespace */
         if (foreign_body(f, gpu)->source) {
             const char *called = foreign_body(f, gpu)->function;
             names_add(&n, internn(p->c->names, called, strcspn(called, ":<")));
@@ -56,7 +56,7 @@ void foreign_declarations(const struct program *p, struct text *out) {
     foreigns all = {0};
     module_foreigns(p->c, p->m, &all);
     if (!all.n) return;
-    bool linkage = !p->device; /* else the whole header is of C */
+    bool linkage = !p->device; /* otherwise the whole header is extern "C" */
     text_add(out, "\n/* operators that are not of this compiler: written by the user, in files of their own */\n");
     if (linkage) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     for (int k = 0; k < all.n; k++) {
@@ -70,7 +70,7 @@ void foreign_declarations(const struct program *p, struct text *out) {
 }
 
 /* ---- the wrappers */
-/* An argument, as the source spells its type. */
+/* An argument, with the type as the source spells it. */
 static void put_argument(struct text *out, const struct foreign_param *q, const char *arg, bool cell) {
     const char *type = q->c ? q->c : dtype_c(q->type);
     if (q->use == FOREIGN_ABSENT) arg = "0";
@@ -79,7 +79,7 @@ static void put_argument(struct text *out, const struct foreign_param *q, const 
         text_printf(out, "(%s%s%s)%s", q->use == FOREIGN_READ ? "const " : "", type,
                     q->use == FOREIGN_NUMBER ? "" : " *", arg);
 }
-/* An array of what makes one argument. */
+/* An array of the values that make up one argument. */
 static void put_list(struct ctx *c, struct text *out, const struct foreign *f, int k, const char *const *args) {
     const struct foreign_param *q = &f->params[k];
     text_printf(out, "%s%s %s%s[] = {", q->use == FOREIGN_READ || q->use == FOREIGN_NUMBER ? "const " : "",
@@ -147,7 +147,7 @@ static void put_wrappers(struct text *out, const struct program *p, const struct
     bool cpp = languages[s->language].cpp;
     struct text t = {0};
     text_add(&t, cpp ? "\nextern \"C\" {\n" : "\n");
-    for (int k = 0; k < all->n && !cpp; k++) /* a prototype, as -Wmissing-prototypes wants it */
+    for (int k = 0; k < all->n && !cpp; k++) /* a prototype, for -Wmissing-prototypes */
         if (foreign_body(all->v[k], p->device)->source == s) put_head(&t, p, all->v[k]), text_add(&t, ";\n");
     for (int k = 0; k < all->n; k++)
         if (foreign_body(all->v[k], p->device)->source == s) put_wrapper(&t, p, all->v[k]);
@@ -156,7 +156,7 @@ static void put_wrappers(struct text *out, const struct program *p, const struct
     text_addn(out, t.s, t.n);
     text_free(&t);
 }
-/* Names with external linkage become the program's and the file's own, apart from those of its functions: two models of
+/* Names with external linkage get a prefix of the program and the file, except those of its functions: two models in
  * one program may have the same operator, two files the same helper, and one may be called `run`. */
 static void put_source(struct text *out, const struct program *p, const struct foreign_source *s, const foreigns *all) {
     text_add(out, "/* ");

@@ -1,4 +1,4 @@
-/* Operators of the user's own in the output: their files, and what kernels see of them. See foreign_files.c. */
+/* Operators written by the user, in the output: their files, and what kernels see of them. See foreign_files.c. */
 #ifndef NN_CODEGEN_FOREIGN_FILES_H
 #define NN_CODEGEN_FOREIGN_FILES_H
 #include "codegen/program.h"
@@ -7,18 +7,18 @@ struct foreign;
 struct foreign_body;
 struct foreign_param;
 struct foreign_source;
-/* Statements that call it on these texts: names of pointers, and of numbers or values of them. */
+/* Statements that call it with these texts as arguments: names of pointers, and names or values of numbers. */
 void foreign_call(struct ctx *c, struct text *out, const struct foreign *f, const struct foreign_body *body,
                   const char *const *args);
-/* The type of a parameter's elements where the source is not seen. */
+/* The type of a parameter's elements where the source is not visible. */
 const char *foreign_element(const struct foreign_param *q);
-/* The source as it is, with the lines of its own file; what follows is in lines of the file `into`. */
+/* The source unchanged, with #line for its own file; what follows gets that of the file `into`. */
 void foreign_text(struct text *out, const struct foreign_source *s, const char *into);
-/* Has each of them a body that the program's target runs? false: a diagnostic, E_TARGET. */
+/* Does each of them have a body for the program's target? false: a diagnostic, E_TARGET. */
 bool foreign_bodies_exist(const struct program *p);
-/* Heads of what the kernels call; nothing where there is none. */
+/* Declarations of what the kernels call; nothing if there are none. */
 void foreign_declarations(const struct program *p, struct text *out);
-/* Gives the file of each source to `put`. false: a `put` was. */
+/* Passes the file of each source to `put`. false: a `put` failed. */
 bool foreign_files(const struct program *p, put_file_fn *put, void *env);
 const char *foreign_file_name(const struct program *p, const struct foreign_source *s); /* its name in the folder */
 #endif

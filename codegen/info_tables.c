@@ -1,5 +1,5 @@
-/* The model described, NAME_info.c: its inputs, outputs and symbols as tables, and what takes arguments that are the
- * same for all models to those of this one. The functions around them are in templates/project/info.c. */
+/* The description of the model, NAME_info.c: its inputs, outputs and symbols as tables, and functions that convert the
+ * arguments common to all models into those of this one. The functions around them are in templates/project/info.c. */
 #include "codegen/program.h"
 #include "codegen/weights.h"
 #include <string.h>
@@ -23,7 +23,7 @@ static int state_of(const struct program *p, int output) {
         if (p->m->kept.v[k].output == output) return p->m->kept.v[k].input;
     return -1;
 }
-/* *at: the first of its rows among those of dims. */
+/* *at: index of its first row among those of dims. */
 static void tensor_table(struct program *p, struct text *out, const char *name, const struct io *v, int n, int *at) {
     text_printf(out, "static const struct gcc2nn_tensor_v1 %s[%d] = {\n", name, n + 1);
     for (int k = 0; k < n; k++) {
@@ -51,7 +51,7 @@ static void symbol_table(struct program *p, struct text *out) {
     text_add(out, "    {NULL, 0, 0, 0},\n};\n");
 }
 /* ---- sizes */
-/* The dims of each of v, before a run: local names for the symbols they use, then a case for each. */
+/* The dims of each of v, before a run: local variables for the symbols they use, then a case for each. */
 static void dims_function(struct program *p, struct text *out, const char *name, const struct io *v, int n) {
     struct text cases = {0};
     struct map used = {.arena = &p->c->arena};
@@ -134,7 +134,7 @@ static void config(struct program *p, struct text *out) {
     if (p->device) text_add(out, "    config.stream = given->stream;\n");
     if (program_any_needs(p)) text_add(out, "    config.without = given->without;\n");
 }
-/* Where it comes from, the first members of the structure. */
+/* Its origin, the first members of the structure. */
 static void facts(struct program *p, struct text *out) {
     const char *const v[] = {p->name, program_targets(p), "gcc2nn " GCC2NN_VERSION,
                              p->o->model_file ? p->o->model_file : "",

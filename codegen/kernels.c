@@ -1,5 +1,5 @@
-/* The files of kernels, from a module's procedures. What is written depends on nothing but these, the name and the
- * options, so kernels whose schedules were replayed print as they did in the first place. See program.h. */
+/* The files of kernels, from a module's procedures. Their text depends only on these, the name and the options, so
+ * kernels with replayed schedules print exactly as before. See program.h. */
 #include "codegen/c_int.h"
 #include "codegen/program.h"
 
@@ -45,7 +45,7 @@ int count_kernels(const struct module *m) {
 void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     (emit_cuda(o) ? cuda_proc : c_proc)(out, c, p, o);
 }
-/* One file, or several of about equal size, so that they compile at the same time. */
+/* One file, or several of about equal size, so that they can be compiled in parallel. */
 bool kernel_files(const struct module *m, const char *name, const struct emit_options *options, put_file_fn *put,
                   void *env) {
     struct ctx *c = m->ctx;
@@ -56,7 +56,7 @@ bool kernel_files(const struct module *m, const char *name, const struct emit_op
         if (t.n == 0) o.uses = kernel_uses(m, name, &o);
         emit_proc(&t, c, m->procs.v[k], &o);
         text_char(&t, '\n');
-        if (m->procs.v[k]->launch) continue; /* stands before the one that launches it */
+        if (m->procs.v[k]->launch) continue; /* printed before the procedure that launches it */
         in_file++;
         bool last = k == m->procs.n - 1;
         if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;

@@ -1,5 +1,5 @@
-/* What makes a library of a program that may be shared, installed and found by others: values for the project files
- * that say so. See project.h. */
+/* What makes a library of a program that can be shared, installed and found by others: values for the project files.
+ * See project.h. */
 #include "codegen/project.h"
 #include <string.h>
 

@@ -64,7 +64,7 @@ static json_t *weights(const struct project *w) {
     json_object_set_new(o, "entries", entries);
     return o;
 }
-/* Which output a caller gives as which input of the next run. */
+/* Which output the caller should pass as which input of the next run. */
 static json_t *manifest_states(const struct program *p) {
     json_t *list = json_array();
     for (int k = 0; k < p->m->kept.n; k++)
@@ -115,7 +115,7 @@ json_t *manifest_holders(const struct project *w, const holders *h) {
     }
     return all;
 }
-/* What made of the model another one than the compiler would have. */
+/* The user's passes, without which the model would be a different one. */
 static json_t *own_passes(const struct project *w) {
     json_t *all = json_array();
     for (int k = 0; k < w->program->o->npasses; k++) {

@@ -5,17 +5,17 @@
 #include "codegen/project.h"
 #include <jansson.h>
 
-/* Names of a model need not be UTF-8; then their escaped form is given. NULL: null. */
+/* Names of a model may not be valid UTF-8; then they are escaped. NULL: null. */
 json_t *manifest_text(const struct project *w, const char *s);
 json_t *manifest_lines(const struct project *w, const char *s); /* an array of its lines; empty for NULL */
-/* Does the entry call it? The parts that it launches stand beside it in its file. */
+/* Does the entry call it? The parts that it launches are in the same file. */
 bool manifest_lists(const struct proc *p);
 /* The value of a symbol, for x_eval_int: the typical one; env is the program. */
 bool manifest_size(void *env, expr leaf, int64_t *v);
-/* Origin of a node of the model (interned) -> array of the names of the kernels that are for it; `lists` owns them. */
+/* Fills of_node: origin of a node of the model (interned) -> array of the names of its kernels; `lists` owns them. */
 void manifest_kernels(const struct project *w, struct map *of_node, json_t *lists);
-/* The graph as it was when its groups became kernels; the module must have one. */
+/* The graph at the time its groups became kernels; the module must have one. */
 json_t *manifest_graph(const struct project *w);
-/* What lies in the arena, when and where, at the typical sizes. */
+/* What is in the arena, when and where, at the typical sizes. */
 json_t *manifest_plan(const struct project *w);
 #endif

@@ -15,7 +15,7 @@ struct listing {
     int nvalues, nnodes;
 };
 static int number_in(const struct map *m, const void *p) { return (int)(intptr_t)map_get(m, PKEY(p)) - 1; }
-/* Where its cells lie otherwise than its type says. */
+/* How its cells are stored, if not as its type says. */
 static const char *stored(struct listing *q, const struct value *v) {
     const struct buf *b = map_get(&q->from->bufs, PKEY(v));
     struct text t = {0};
@@ -94,12 +94,12 @@ json_t *manifest_graph(const struct project *w) {
 }
 
 /* ---- the plan */
-/* Sizes that only the run finds are unknown: -1. */
+/* Sizes that are only known at run time: -1. */
 static int64_t bytes_of(const struct program *p, expr e) {
     int64_t n;
     return x_eval_int(e, manifest_size, (void *)p, &n) ? n : -1;
 }
-/* Where each slot lies; -1: in the region, or it is not used. Slots stand behind those that they lie on. */
+/* The position of each slot; -1: in the region, or unused. Slots come after those that they are part of. */
 static int64_t *places(const struct program *p) {
     const struct memory_plan *plan = p->plan;
     int64_t *at = NEWN(&p->c->arena, int64_t, plan->slots.n + 1);

@@ -1,4 +1,4 @@
-/* What both parts of manifest.json say alike: texts of the model, sizes, which kernels are for which node. */
+/* What both parts of manifest.json have in common: texts of the model, sizes, which kernels belong to which node. */
 #include "codegen/manifest.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* Types and small functions of the prelude: what operations of the loop IR are called in C. See prelude.h.
+/* Types and small functions of the prelude: the C names of loop IR operations. See prelude.h.
  *
- * Every operation has the one meaning of docs/numbers.md, the same that the interpreter gives it; a target's spelling
- * rows (ir/loop/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better
- * text are loops over the lanes that call the scalar operation. */
+ * Every operation has exactly the meaning given in docs/numbers.md, the same as in the interpreter; a target's spelling
+ * rows (ir/loop/target.h) replace a text here by an instruction, without changing its meaning. Vector operations
+ * without a better text are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude_int.h"
 #include "codegen/template.h"
 #include "lower/passes/passes.h"
@@ -106,7 +106,7 @@ const char *prelude_name(const struct emit_options *o, const char *what, enum dt
                      : internf(in, "nn_%s_%s", what, dtype_name(t));
 }
 
-/* INSTR in a template is the row's name; the template is C as it stands, and formatted as such. */
+/* INSTR in a template is the row's name; the template is valid C, formatted as such. */
 static void use_template(struct emit_uses *u, const char *path, const char *instr) {
     static const char hole[] = "INSTR";
     struct text file = {0}, t = {0};
@@ -145,7 +145,7 @@ const char *c_operator(enum xop op, enum dtype t, int lanes) {
     default: return NULL;
     }
 }
-/* Operations that libm offers under one name: with an `f` for float. */
+/* Operations that libm has under one name: with an `f` for float. */
 static const char *libm_name(struct ctx *c, enum xop op, enum dtype t) {
     const char *n = op == X_SQRT    ? "sqrt"
                     : op == X_FLOOR ? "floor"
@@ -173,8 +173,7 @@ static const char *op_word(enum xop op) {
     default: return xop_name(op);
     }
 }
-/* Scalar operations that need a function of ours. How negative numbers are shifted right C leaves open; compilers say
- * it. */
+/* Scalar operations that need a function. C does not define right shifts of negative numbers, but compilers do. */
 static const char *scalar_text(enum xop op, enum dtype t) {
     bool uns = t == U32 || t == U64;
     switch (op) {
@@ -202,7 +201,7 @@ static const char *scalar_text(enum xop op, enum dtype t) {
     default: return NULL;
     }
 }
-/* Vector operations that GCC's vector extension says at once. */
+/* Vector operations for which GCC's vector extension has an expression. */
 static const char *vector_text(enum xop op, enum dtype t) {
     bool flt = t == F32 || t == F64, uns = t == U32 || t == U64;
     switch (op) {
@@ -264,9 +263,9 @@ const char *prelude_from_row(const struct emit_options *o, const char *row, cons
     return text_take(&t, &o->uses->c->arena);
 }
 
-/* Remainders of floats are exact, however they are found. Where no quotient has more than 23 bits, it is off by at most
- * one, which is one too many, and both differences are exact; libm divides bit by bit. Lanes that differ from that, as
- * do numbers by 0, have it decide for all. */
+/* The exact remainder of floats by a quick method. As long as no quotient has more than 23 bits, it is off by at most
+ * one, which is one too many, and both differences are exact; libm divides bit by bit. If a lane has a larger quotient,
+ * or divides by 0, libm is used for all. */
 static const char *quick_mod(const struct emit_options *o, int lanes) {
     if (lanes < 4 || !prelude_spelled(o, X_FMA, F32, lanes) || !prelude_spelled(o, X_TRUNC, F32, lanes)) return NULL;
     const char *trunc = c_op(o, X_TRUNC, F32, lanes), *fma = c_op(o, X_FMA, F32, lanes), *one = c_op(o, X_MOD, F32, 1);
@@ -288,7 +287,7 @@ static const char *quick_mod(const struct emit_options *o, int lanes) {
                         pairs, pairs, fma, trunc, one);
 }
 
-/* What is left of integers by their quotient, where vectors have one; of a division by 0 nothing. */
+/* Remainders of integers from their quotient, if there is one for vectors; the remainder of a division by 0 is 0. */
 static const char *rest_of_quotient(const struct emit_options *o, enum dtype t, int lanes) {
     if (!prelude_spelled(o, X_DIV, t, lanes)) return NULL;
     return arena_printf(&o->uses->c->arena,
@@ -322,7 +321,8 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
         prelude_add(o, text, &h);
         return name;
     }
-    if (op == X_LT || op == X_LE || op == X_EQ || op == X_NE) { /* masks of 32-bit lanes, whatever was compared */
+    if (op == X_LT || op == X_LE || op == X_EQ || op == X_NE) { /* the result is a mask of 32-bit lanes, whatever was
+                                                                 * compared */
         const char *m = c_vector_type(o, BOOL, lanes);
         prelude_add(o,
                     format(c, "static inline %s $N($T a, $T b) {\n    return %s(a %s b)%s;\n}\n", m,
@@ -405,7 +405,7 @@ const char *c_index_helper(const struct emit_options *o, const char *what) {
 }
 
 /* ---- the whole */
-/* Helpers are written as C: `static inline` becomes the language's own words. */
+/* Helpers are written in C: replaces `static inline` by the words of the output language. */
 static void put_function(struct text *out, const char *s, const struct emit_words *w) {
     static const char c[] = "static inline";
     text_char(out, '\n');
@@ -415,11 +415,11 @@ static void put_function(struct text *out, const char *s, const struct emit_word
     }
     text_add(out, s);
 }
-/* The instructions that the target has besides those of every machine of its kind: for these functions, not for the
- * whole program, which asks the CPU before it calls them. Behind the headers, whose functions have attributes of their
- * own. */
+/* Attribute for instructions that the target has beyond the basic machine of its kind: only for these functions, not
+ * for the whole program, which asks the CPU before it calls them. Placed after the headers, whose functions have their
+ * own attributes. */
 static const char *attribute_of(const struct emit_options *o) { return emit_gnu(o) ? o->target->attribute : NULL; }
-/* clang knows the instruction sets of x86 by these names; its header for ARM goes by the compiler's flags. */
+/* clang knows the instruction sets of x86 by these names; on ARM its header goes by the compiler's flags. */
 static bool for_clang(const char *attribute) { return strncmp(attribute, "arch=", 5) != 0; }
 static void begin_attribute(struct text *out, const struct emit_options *o) {
     const char *s = attribute_of(o);

@@ -26,7 +26,7 @@ static const char *cast_sat(const struct emit_options *o, enum dtype to, enum dt
     prelude_add(o, uns ? format(u->c, sat_unsigned, lim) : format(u->c, sat_signed, lim, lim), &h);
     return name;
 }
-/* The lanes that fit are converted, the others filled in. */
+/* Converts the lanes that fit, and fills in the others. */
 static void cast_lanes(const struct emit_options *o, struct holes *h, enum dtype to, enum dtype from, int lanes) {
     const char *limit = internf(o->uses->c->names, "%s%s", to == I32 ? "2147483648.0" : "9223372036854775808.0",
                                 from == F32 ? "f" : ""),
@@ -75,7 +75,7 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
                 &h);
     return name;
 }
-/* Beside 1.5 * 2^23 neighbours are 1 apart, and sums are rounded to one of them: the even one of two. */
+/* Near 1.5 * 2^23 the distance of floats is 1, so sums are rounded to the nearest integer, ties to even. */
 const char *c_nearest(const struct emit_options *o, int lanes, bool small) {
     struct emit_uses *u = o->uses;
     const char *row = prelude_spelled(o, X_RINT, I32, lanes), *name = prelude_name(o, "nearest", I32, lanes);
@@ -125,7 +125,8 @@ const char *c_open_choice(const struct emit_options *o, enum xop op, enum dtype 
     return name;
 }
 
-/* Halves to f32 and back. All cases are computed, and one is selected: so compilers take loops over them as vectors. */
+/* Halves to f32 and back. All cases are computed, and one is selected, so that compilers can vectorise loops of
+ * them. */
 static const char *const f16_decode =
     "static inline float $N(uint16_t h) {\n"
     "    const uint32_t u = (uint32_t)(h & 0x7fffu) << 13;\n"
@@ -140,7 +141,8 @@ static const char *const f16_encode =
     "    const uint32_t rest = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;\n"
     "    const uint32_t most = u > 0x7f800000u ? 0x7e00u : 0x7c00u; /* from 65520 on, which rounds to 65536 */\n"
     "    return (uint16_t)((u < 0x38800000u ? small : u < 0x477ff000u ? rest : most) | (bits >> 16 & 0x8000u));\n}\n";
-/* A value that has as many more bits before the point as a half has fewer behind it rounds at the half's last bit. */
+/* After adding a number that is larger by as many bits as f32 has more digits, a value is rounded at the half's last
+ * bit. */
 static const char *const f16_round =
     "static inline float $N(float x) {\n"
     "    const uint32_t bits = $S(x), u = bits & 0x7fffffffu, e = u & 0x7f800000u;\n"
@@ -153,7 +155,7 @@ static const char *const bf16_encode =
     "static inline uint16_t $N(float x) {\n"
     "    const uint32_t u = $S(x), nan = u >> 16 | 0x40u, rest = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
     "    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rest);\n}\n";
-/* The same in vectors, where the codes lie in lanes of 32 bits. */
+/* The same in vectors, with codes in 32-bit lanes. */
 static const char *const f16_decode_lanes =
     "static inline $T $N($U h) {\n"
     "    const $M u = ($M)((h & 0x7fffu) << 13), small = ($M)(($T)(u + 0x38800000) - 6.103515625e-5f);\n"
@@ -191,7 +193,7 @@ const char *prelude_half(const struct emit_options *o, enum dtype s, int lanes, 
     return name;
 }
 
-/* Codes are few: decoding is a table. */
+/* There are few codes, so decoding uses a table. */
 static const char *small_decode(const struct emit_options *o, enum dtype s, enum f8_kind k) {
     struct ctx *c = o->uses->c;
     struct text t = {0};
@@ -211,7 +213,7 @@ static const char *small_decode(const struct emit_options *o, enum dtype s, enum
     text_printf(&t, "\n    };\n    return value[code%s];\n}\n", n < 256 ? " & 15" : "");
     return text_take(&t, &c->arena);
 }
-/* Rounds to nearest even; what is too large becomes the greatest finite value. */
+/* Rounds to nearest even; values that are too large become the greatest finite one. */
 static const char *small_encode(const struct emit_options *o, enum dtype s, enum f8_kind kind) {
     struct ctx *c = o->uses->c;
     const struct float_format *k = f8_format(kind);
@@ -286,7 +288,8 @@ const char *c_encode(const struct emit_options *o, enum dtype s) {
     prelude_add(o, text, &h);
     return h.name;
 }
-/* Two lanes, where an instruction converts a number, but not these: less than arithmetic in lanes. */
+/* For two lanes, if there is a scalar instruction for the conversion but no vector one: fewer operations than
+ * arithmetic in lanes. */
 static bool one_by_one(const struct emit_options *o, enum dtype s, int lanes) {
     return lanes == 2 && dtype_is_half(s) && !prelude_spelled(o, X_LOAD, s, lanes) &&
            prelude_spelled(o, X_LOAD, s, 1) && prelude_spelled(o, X_ROUND, s, 1);
@@ -323,7 +326,7 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     } else if (v == F32) {
         const char *enc = c_encode(o, s), *dec = c_decode(o, s);
         prelude_add(o, format(c, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
-    } else if (lanes > 1 || dtype_bits(s) < 8) { /* no conversion of vectors keeps the last bits */
+    } else if (lanes > 1 || dtype_bits(s) < 8) { /* no vector conversion is exact */
         int half = 1 << (dtype_bits(s) - 1);
         prelude_add(o,
                     dtype_is_signed(s)
@@ -378,7 +381,8 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     return name;
 }
 enum { SHUFFLED_MOST = 64 };
-/* Statements that give what follows `head` the cells at these places of the vectors a and then b, which have n each. */
+/* Statements that shuffle the cells at these places of the vectors a and then b, n each, into the value after
+ * `head`. */
 static const char *shuffled(struct ctx *c, const char *head, const char *a, const char *b, int n, const int *places,
                             int lanes) {
     struct text cells = {0}, list = {0};
@@ -394,8 +398,8 @@ static const char *shuffled(struct ctx *c, const char *head, const char *a, cons
     text_free(&cells), text_free(&list);
     return s;
 }
-/* Of as many vectors of neighbours, v0, v1 .., the last begins early: nothing behind its last cell is read. One after
- * the other gives the lanes whose cells it has; others have whatever it holds. */
+/* From `apart` adjacent vectors v0, v1 .., of which the last begins early so that nothing after its last cell is read.
+ * Each shuffle fills the lanes whose cells a vector has; the others are filled by later ones. */
 const char *c_vload_apart(const struct emit_options *o, enum dtype s, int lanes, int apart) {
     struct ctx *c = o->uses->c;
     /* truth values become masks after the shuffles, for each lane once */
@@ -548,7 +552,7 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     }
     return name;
 }
-/* "__builtin_shuffle(v, (nn_i32x4){1, 0, 3, 2})": each lane has that of the lane `step` from it, in pairs. */
+/* "__builtin_shuffle(v, (nn_i32x4){1, 0, 3, 2})": exchanges lanes in pairs that are `step` apart. */
 static void print_swap(const struct emit_options *o, struct text *t, enum dtype type, int lanes, int step, bool clang) {
     text_printf(t, clang ? "__builtin_shufflevector(v, v, " : "__builtin_shuffle(v, (%s){",
                 c_vector_type(o, dtype_bytes(type) == 8 ? I64 : I32, lanes));
@@ -562,10 +566,11 @@ static const char *applied(const struct emit_options *o, enum xop op, enum dtype
     return sign ? format(o->uses->c, "%s %s %s", a, sign, b)
                 : format(o->uses->c, "%s(%s, %s)", c_op(o, op, t, lanes), a, b);
 }
-/* Neighbours first: NaN is left out when acc comes in, and the first of equal cells (two zeros) stays, as in order. */
+/* Neighbours first. NaN is ignored once acc comes in, and of equal values (two zeros) the first remains, as in a serial
+ * loop. */
 static const char *reduce_in_pairs(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
     struct ctx *c = o->uses->c;
-    bool bound = op == X_MAX || op == X_MIN; /* acc may come in everywhere */
+    bool bound = op == X_MAX || op == X_MIN; /* acc may be combined at any step */
     struct text body = {0};
     text_add(&body, "/* each lane with its neighbour, then pairs, and so on */\nstatic inline $E $N($E acc, $T v) {\n");
     if (bound)

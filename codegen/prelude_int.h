@@ -1,4 +1,4 @@
-/* What the files of the prelude share: texts of helpers, and how they are named and kept. */
+/* What the files of the prelude share: texts of helpers, and how they are named and stored. */
 #ifndef NN_CODEGEN_PRELUDE_INT_H
 #define NN_CODEGEN_PRELUDE_INT_H
 #include "codegen/prelude.h"
@@ -10,15 +10,15 @@ struct holes {
     int lanes, bits;
 };
 void prelude_holes(const struct emit_options *o, struct holes *h, const char *name, enum dtype t, int lanes);
-/* A helper's text, of a template. */
+/* Adds a helper from a template. */
 void prelude_add(const struct emit_options *o, const char *tmpl, const struct holes *h);
 /* "nn_what_f32x8" */
 const char *prelude_name(const struct emit_options *o, const char *what, enum dtype t, int lanes);
-/* True the first time a name is asked for. */
+/* True when the name is asked for the first time. */
 bool prelude_first(struct emit_uses *u, const char *name);
 /* The target's row for an operation; NULL: it has none. */
 const char *prelude_spelled(const struct emit_options *o, enum xop op, enum dtype t, int lanes);
-/* A template of a function with that head, which does what the row says. */
+/* A template of a function with that head, which does what the row's text says. */
 const char *prelude_from_row(const struct emit_options *o, const char *row, const char *head);
 
 /* ---- prelude_casts.c: between 16-bit floats in memory and f32, in lanes */

@@ -1,11 +1,11 @@
-/* Names and facts of a program, found once for all files that are written. See program.h. */
+/* Names and facts of a program, computed once for all files. See program.h. */
 #include "codegen/program.h"
 #include "codegen/foreign_files.h"
 #include "codegen/weights.h"
 #include "ir/base/checked.h"
 #include <string.h>
 
-/* Weights as a C array are slow to compile, as part of the program they are limited by the small code model. */
+/* Weights as a C array are slow to compile; in the program they are limited by the small code model. */
 enum { SMALL_WEIGHTS = 128 << 10, LARGE_ARRAY = 64 << 20, LARGE_PROGRAM = 256 << 20, NAME_MAX_LENGTH = 32 };
 
 /* ---- symbols */
@@ -80,7 +80,7 @@ static void name_dims(struct program *p, struct io *io, struct names *names) {
 static bool name_io(struct program *p) {
     struct names in, out;
     names_init(&in, p->c), names_init(&out, p->c);
-    in.avoid = out.avoid = internf(p->c->names, "%s_", p->name); /* sizes are macros */
+    in.avoid = out.avoid = internf(p->c->names, "%s_", p->name); /* macros of sizes begin with it */
     names_add(&in, "dims"), names_add(&in, "nothing"), names_add(&out, "nothing");
     for (int k = 0; k < p->m->entry->params.n; k++) {
         struct param *q = &p->m->entry->params.v[k];
@@ -95,7 +95,7 @@ static bool name_io(struct program *p) {
         if (q->dir == DIR_IN) PUSH(&p->c->arena, &p->ins, io);
         else PUSH(&p->c->arena, &p->outs, io);
     }
-    for (int k = 0; k < p->outs.n; k++) name_dims(p, &p->outs.v[k], &out); /* members of tensors keep their names */
+    for (int k = 0; k < p->outs.n; k++) name_dims(p, &p->outs.v[k], &out); /* members for tensors keep their names */
     return true;
 }
 
@@ -111,7 +111,7 @@ static bool note_scratch(void *env, const struct stmt *s) {
     else p->has_region = true;
     return true;
 }
-/* ---- what a GPU's arena holds besides */
+/* ---- what else is in a GPU's arena */
 const struct device_slot *program_extra(const struct program *p, const struct buf *b) {
     for (int k = 0; k < p->extras.n; k++)
         if (p->extras.v[k].buf == b) return &p->extras.v[k];
@@ -131,7 +131,7 @@ static bool note_local(void *env, const struct stmt *s) {
         else if (!q || q->first < 0) add_extra(p, b, buf_bytes(p->c, b));
     } else if (s->kind == S_CALL) {
         p->nfaults += proc_may_fault(s->u.call.callee);
-        p->nregions++; /* it may want scratch of a size found in the run */
+        p->nregions++; /* it may need scratch memory of a size found at run time */
     }
     return true;
 }
@@ -161,7 +161,7 @@ static void plan_memory(struct program *p) {
         p->arena_bytes += bytes;
     }
 }
-/* What no GPU holds. */
+/* Types that no GPU supports. */
 static bool device_types(struct program *p) {
     for (int k = 0; p->device && k < p->m->entry->bufs.n; k++)
         if (p->m->entry->bufs.v[k]->type == STR) {
@@ -202,8 +202,7 @@ static bool choose_weights(struct program *p) {
         return false;
     }
     p->mode = p->o->weights;
-    estimate =
-        sat_mul(estimate, p->o->nmore + 1); /* each variant has a packing of its own; what is equal is kept once */
+    estimate = sat_mul(estimate, p->o->nmore + 1); /* each variant has its own packing; equal entries are stored once */
     if (p->mode == WEIGHTS_AUTO) {
         bool array = p->o->c99_strict || estimate <= SMALL_WEIGHTS;
         p->mode = estimate > (array ? LARGE_ARRAY : LARGE_PROGRAM) ? WEIGHTS_FILE : array ? WEIGHTS_C : WEIGHTS_INCBIN;
@@ -244,7 +243,7 @@ static struct program *variant_new(const struct module *m, const struct memory_p
 struct program *program_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o) {
     return variant_new(m, plan, o->target, o);
 }
-/* All variants have one context and one arena. */
+/* All variants share one context and one arena. */
 static void share_memory(struct program *lead) {
     bool is_static = true, has_region = false;
     int64_t bytes = 0;

@@ -1,4 +1,4 @@
-/* The files of the build folder. See project.h; how it gets into its place: folder.h. */
+/* The files of the build folder. See project.h; folder.h moves it into its place. */
 #include "codegen/project.h"
 #include "codegen/folder.h"
 #include "codegen/foreign_files.h"
@@ -52,7 +52,7 @@ static bool put_kernels(struct writer *q) {
         if (!kernel_files(p->m, p->own, &p->emit, put_kernel_file, q)) return false;
         text |= p->emit.uses->text;
     }
-    /* what only some programs take along */
+    /* only included if needed */
     if (text) add_source(q, "nn_text.c");
     if (program_has_pool(q->p)) add_source(q, "nn_pool.c");
     return true;
@@ -70,7 +70,7 @@ static bool put_array(struct writer *q, int packed) {
     int fd = folder_create(&q->folder, name);
     return fd >= 0 && folder_close(&q->folder, name, fd, weights_array(q->p, packed, fd));
 }
-/* All modes begin with the packed file; it stays where it is one of the sources, or read in the run. */
+/* All modes begin with the packed file; it remains if it is a source or read at run time. */
 static bool put_weights(struct writer *q) {
     struct program *p = q->p;
     const char *bin = format(q->c, "%s_weights.bin", p->name);
@@ -135,7 +135,7 @@ static const char *of_kind(struct writer *q, const char *ending, bool with) {
             s = format(q->c, "%s%s%s", s, *s ? " " : "", q->w->sources.v[k]);
     return s;
 }
-/* The `ar` that belongs to a cross compiler. */
+/* The `ar` of a cross compiler. */
 static const char *archiver(struct writer *q, const char *cc) {
     return cc && ends_with(cc, "-gcc") ? format(q->c, "%.*s-ar", (int)strlen(cc) - 4, cc) : "ar";
 }
@@ -151,7 +151,7 @@ static bool put_runtime(struct writer *q, const char *const *values) {
     if (!q->p->o->c99_strict) text_char(&t, '\n'), template_text(&t, "runtime_stub/nn_cpu.c", values);
     return put_code(q, "nn_rt.c", &t);
 }
-/* What a program needs where there is no operating system. */
+/* What a program without operating system needs. */
 static bool put_board(struct writer *q, const char *const *values) {
     static const char *const sources[] = {"startup.c", "semihost.c"};
     if (!q->p->o->target->board) return true;
@@ -161,7 +161,7 @@ static bool put_board(struct writer *q, const char *const *values) {
     }
     return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p));
 }
-/* Where there is an operating system: what makes a library that programs in any language load, share and install. */
+/* With an operating system: a library that programs in any language can load, share and install. */
 static bool put_library(struct writer *q) {
     static const char *const files[][2] = {{"export.c", "_export.c"},   {"exports.map", ".map"},
                                            {"pkgconfig.in", ".pc.in"},  {"nn_model.py", "nn_model.py"},
@@ -175,7 +175,7 @@ static bool put_library(struct writer *q) {
     }
     return ok;
 }
-/* A part of a project file, for a library; "" for a board. */
+/* The part of a project file for a library; "" for a board. */
 static const char *library_part(struct writer *q, const char *from) {
     struct text t = {0};
     if (!q->p->o->target->board) template_text(&t, format(q->c, "templates/project/%s", from), library_values(q->p));
@@ -183,7 +183,7 @@ static const char *library_part(struct writer *q, const char *from) {
     text_free(&t);
     return s;
 }
-/* How bench is called; a weights file is its third argument. */
+/* The command that runs bench; a weights file is its third argument. */
 static const char *bench_words(struct writer *q, const char *file) {
     const struct target *t = q->p->o->target;
     const char *words = *file ? format(q->c, "50 5 %s", file) : "";
@@ -192,7 +192,7 @@ static const char *bench_words(struct writer *q, const char *file) {
 }
 static bool put_templates(struct writer *q) {
     struct program *p = q->p;
-    /* from, to ("_": after the model's name), and what is there in its place for a GPU (NULL: nothing) */
+    /* from, to ("_": prefixed with the model's name), and the file used instead for a GPU (NULL: none) */
     static const char *const files[][3] = {
         {"templates/project/io.h", "_io.h", "templates/project/io.h"},
         {"templates/project/run_main.c", "_main.c", "templates/project/run_main.c"},
@@ -360,7 +360,7 @@ static bool put_templates(struct writer *q) {
     if (ok) ok = put_board(q, values) && put_library(q);
     return ok;
 }
-/* What make and ninja read: the model and its files of external data are what the folder was made from. */
+/* Dependencies in the syntax of make and ninja: the folder depends on the model and its external data. */
 static void make_word(struct text *t, const char *s) {
     for (; *s; s++) {
         if (*s == ' ' || *s == '#' || *s == ':') text_char(t, '\\');
@@ -382,7 +382,7 @@ static bool put_depfile(struct writer *q) {
 static bool put_manifest(struct writer *q) {
     struct text t = {0};
     add_file(q, "manifest.json");
-    project_manifest(q->w, &t); /* names itself, too */
+    project_manifest(q->w, &t); /* lists itself, too */
     return write_file(q, "manifest.json", &t);
 }
 

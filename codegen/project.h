@@ -1,31 +1,31 @@
-/* The build folder: all files of a compiled model, written beside their final place and put there by one rename. The
- * end of the way from model to source. See project.c. */
+/* The build folder: all files of a compiled model, written beside their final place and moved there by one rename. The
+ * last stage from model to source. See project.c. */
 #ifndef NN_CODEGEN_PROJECT_H
 #define NN_CODEGEN_PROJECT_H
 #include "codegen/program.h"
 
-/* What was written, for those who compile and run it. */
+/* What was written, for compiling and running it. */
 struct project {
     const char *folder, *name;
     VEC(const char *) files;            /* all names in the folder, in the order of writing */
     VEC(const char *) sources;          /* .c, .cu and .S files of the library, without nn_rt.c */
-    const char *info;                   /* the one of them that a program which does not ask for it does not contain */
+    const char *info;                   /* one of them that is linked only into programs that ask for it */
     const char *cflags;                 /* language, contraction, target */
-    const char *cxx, *cxxflags;         /* for .cpp files, which only operators of the user's are */
+    const char *cxx, *cxxflags;         /* for .cpp files, which exist only for operators of the user's */
     const char *nvcc_flags, *emu_flags; /* GPU: for .cu files, with nvcc and with a C++ compiler and the emulator */
     const char *ldflags;                /* of programs, beside the libraries */
-    VEC(const char *) board;            /* .c files that every program needs on a bare machine */
-    bool cpp;                           /* some of the sources are .cpp: operators of the user's */
-    bool weights_file;                  /* the weights are not part of the program: NAME_weights.bin */
+    VEC(const char *) board;            /* .c files for every program on a bare machine */
+    bool cpp;                           /* some sources are .cpp: operators of the user's */
+    bool weights_file;                  /* weights are not part of the program: NAME_weights.bin */
     struct program *program;
 };
-/* Writes the folder. One that exists is replaced if it is empty or was written by this function (its manifest.json says
- * so); other files in it stay. NULL after diagnostics; then nothing is left behind. */
+/* Writes the folder. An existing one is replaced if it is empty, or was written by this function (according to its
+ * manifest.json); other files in it stay. NULL after diagnostics; then nothing is left behind. */
 struct project *project_write(const struct module *m, const struct memory_plan *plan, const struct project_options *o,
                               const char *folder);
 /* Placeholders and values of the memory map, for template_text (bare.c); all empty for a target without a board. */
 const char *const *bare_values(struct program *p);
-/* Placeholders and values of what makes a library that may be shared and installed (library.c). */
+/* Placeholders and values for a library that can be shared and installed (library.c). */
 const char *const *library_values(struct program *p);
 /* "a b" -> "'a', 'b'" or "a;b". */
 const char *words_joined(struct ctx *c, const char *s, const char *quote, const char *between);

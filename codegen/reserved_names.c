@@ -1,10 +1,10 @@
-/* Words that a program must not be called, for its name is a type and the names of its files. See program.h. */
+/* Words that cannot be the name of a program, because that becomes a type and the names of files. See program.h. */
 #include "codegen/program.h"
 #include <string.h>
 #include <strings.h>
 
-/* What is printed beside a program: parameters and variables of its API, prefixes, files, functions; and what CMake,
- * Meson and Cargo call their own. */
+/* Words used by what is printed beside a program: parameters and variables of its API, prefixes, files, functions; and
+ * names reserved by CMake, Meson and Cargo. */
 static const char *const beside[] = {
     " m in out io nn bench count cuda_emu selftest semihost startup config error given number context inputs results ",
     " symbols size over status axis s t d build cargo makefile ",
@@ -14,9 +14,9 @@ static const char *const beside[] = {
     NULL,
 };
 
-/* Headers, functions, structures and macros of C and POSIX, and of GNU where it declares them unasked; those without
- * `_`, which nobody calls a model. A program beside them would not compile: `typedef struct {...} clock;`, or
- * `#include <features.h>` with the folder among those of headers. */
+/* Headers, functions, structures and macros of C and POSIX, and those that GNU declares without being asked; only those
+ * without `_`, since others are unlikely names of models. A program with such a name would not compile: `typedef struct
+ * {...} clock;`, or `#include <features.h>` with the folder in the include path. */
 static const char *const of_the_library[] = {
     " a64l abort abs accept access acct acos acosf acosh acoshf acoshl acosl addrinfo adjtime aio aiocb alarm ",
     " aliases alloca alphasort and arc4random asctime asin asinf asinh asinhf asinhl asinl assert atan atan2 atan2f ",
@@ -93,7 +93,7 @@ static const char *const of_the_library[] = {
     NULL,
 };
 
-/* Small or capital: there are file systems that see no difference. */
+/* Ignores case: some file systems do. */
 static bool has(const char *const *lines, const char *word) {
     size_t n = strlen(word);
     for (; *lines; lines++)

@@ -1,5 +1,5 @@
-/* Texts that the compiler holds (ir/base/embed.h), with their placeholders filled in. For everything in codegen that
- * writes one. */
+/* Embedded texts (ir/base/embed.h), with their placeholders filled in. Used by everything in codegen that writes
+ * one. */
 #ifndef NN_CODEGEN_TEMPLATE_H
 #define NN_CODEGEN_TEMPLATE_H
 #include "ir/base/text.h"

@@ -1,5 +1,5 @@
-/* Constants on their way into the build folder: each is brought from its logical row-major form into the physical
- * layout that scheduling gave its buffer, then written; only one constant is in memory at a time. See weights.h for the
+/* Constants on their way into the build folder: each is converted from its logical row-major form into the physical
+ * layout that scheduling gave its buffer, then written. Only one constant is in memory at a time. See weights.h for the
  * file. */
 #include "codegen/weights.h"
 #include "ir/base/checked.h"
@@ -77,7 +77,7 @@ void fill_cell(const struct buf *b, unsigned char cell[16]) {
     else tensor_set_i(&t, 0, b->fill->u.i);
     tensor_unpack(&t, cell);
 }
-/* Offsets of the elements of one row, at[last] = 0, 1 .., of a layout that is no sum of tables. */
+/* Offsets of the elements of one row, at[last] = 0, 1 .., if the layout is not a sum of tables. */
 static void evaluate_row(struct program *p, const struct buf *b, int64_t *at, int64_t n, int64_t *offsets) {
     int last = b->nlogical - 1;
     struct leaf l = {b, at};
@@ -87,7 +87,7 @@ static void evaluate_row(struct program *p, const struct buf *b, int64_t *at, in
             BUG("the layout of constant %s cannot be evaluated", b->name);
     }
 }
-/* n logical elements, from number `element` on; where they lie: base + offsets[k]. */
+/* n logical elements, from number `element` on; their offsets are base + offsets[k]. */
 struct row {
     int64_t element, n, base;
     const int64_t *offsets;
@@ -130,7 +130,7 @@ static void place_row(void *env, const struct row *r) {
         unsigned char *to = q->out + offset * q->size;
         if (offset < 0 || offset >= q->cells)
             BUG("element %lld of constant %s lies outside of its buffer", (long long)(r->element + k), q->name);
-        switch (q->size) { /* known to the compiler, for there are millions of them */
+        switch (q->size) { /* constant sizes, because there are millions of copies */
         case 1: *to = *from; break;
         case 4: memcpy(to, from, 4); break;
         default: memcpy(to, from, (size_t)q->size);
@@ -146,7 +146,7 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
     if (b->fill) fill_cell(b, one);
     for (int64_t i = 0; b->fill && i < cells; i++) memcpy(out + i * size, one, (size_t)size);
     struct placing q = {.out = out, .in = t->bytes, .step = size, .cells = cells, .size = size, .name = b->name};
-    if (t->source == TS_SPLAT) { /* one element, for all */
+    if (t->source == TS_SPLAT) { /* one element for all cells */
         struct tensor single = *t;
         single.rank = 0;
         single.source = TS_BYTES;
@@ -162,8 +162,8 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
     return out;
 }
 
-/* The cells of b as they stand in the file: the model's own bytes where they need no change, which may be gigabytes of
- * a mapped file, else a packed copy, which *owned frees. */
+/* The cells of b as stored in the file: the model's own bytes if they need no change, possibly gigabytes of a mapped
+ * file; otherwise a packed copy, which is freed via *owned. */
 static const unsigned char *physical(struct program *p, const struct buf *b, int64_t cells, unsigned char **owned) {
     int size = dtype_bytes(b->type);
     *owned = NULL;
@@ -184,7 +184,7 @@ struct packing {
     XXH64_state_t hash;
     int64_t at;
     int entries;                /* of all variants */
-    VEC(XXH128_hash_t) digests; /* of the entries that are in the file, and where they are */
+    VEC(XXH128_hash_t) digests; /* of the entries stored so far, and their positions */
     VEC(int64_t) offsets, sizes;
 };
 static bool put_bytes(struct packing *q, const unsigned char *bytes, int64_t n) {
@@ -284,7 +284,7 @@ bool weights_array(struct program *p, int packed, int fd) {
     for (int64_t at = 0; at < p->weights_bytes && ok;) {
         ssize_t n = pread(packed, w, PART, at);
         if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO; /* somebody made it shorter */
+        if (n == 0) errno = EIO; /* somebody truncated it */
         ok = n > 0;
         n -= ok && n % LINE ? n % 4 : 0;
         for (ssize_t k = 0; k + 4 <= n; k += 4) {

@@ -1,6 +1,6 @@
-/* Long lines of program text are broken where a person would break them: outside of as many parentheses as possible,
- * after a comma, before an operator. Runs over the finished text of a file, so that no printer counts columns.
- * Last of all on the way from model to source; see emit.h. */
+/* Breaks long lines of program text where a person would: outside of as many parentheses as possible, after a comma,
+ * before an operator. Runs over the finished text of a file, so that printers need not count columns. The last step
+ * from model to source; see emit.h. */
 #include "codegen/emit.h"
 #include <string.h>
 
@@ -36,7 +36,7 @@ static size_t skip_opaque(const char *s, size_t i, size_t n) {
     }
     return i;
 }
-/* Where the next line starts, for code that has `room` columns; 0: nowhere. *depth: of parentheses there. */
+/* Where the next line starts, for code with `room` columns; 0: nowhere. *depth: of the parentheses there. */
 static size_t code_break(const char *s, size_t n, size_t room, int *depth) {
     size_t best = 0, shortest = room < 2 * SHORTEST ? room / 2 : SHORTEST;
     int best_cost = 0, best_depth = 0, d = *depth;
@@ -75,7 +75,7 @@ static void wrap_line(struct text *out, const char *s, size_t n, bool comment) {
         text_char(out, '\n');
         for (size_t k = 0; k < hang; k++) text_char(out, ' ');
         s += at, n -= at;
-        while (n && *s == ' ') s++, n--; /* names may hold any number of them */
+        while (n && *s == ' ') s++, n--; /* names may contain several in a row */
         comment |= s[0] == '/' && s[1] == '*';
         if (comment && s[0] != '/') text_add(out, " * ");
         room = hang < COLUMNS / 2 ? COLUMNS - hang - (comment ? 3 : 0) : COLUMNS / 2;
