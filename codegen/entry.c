@@ -46,8 +46,8 @@ static void plan_function(struct program *p, struct text *out) {
         text_printf(&body, " */\n    total = nn_add64(total, %s, &over);\n", program_size(p, s->bytes, NULL, NULL));
     }
     text_printf(out,
-                "/* Where every buffer lies in the arena, for these dims: above those that live at the same time and "
-                "were placed\n * below it. Returns the bytes of all, -1 when dims are out of range. */\n"
+                "/* The offset of every buffer in the arena for these dims: above the buffers that are in use at the "
+                "same time and\n * were placed below it. Returns the total in bytes, -1 if dims are out of range. */\n"
                 "static int64_t plan(const %s_dims *d, int64_t *at) {\n",
                 p->name);
     for (int k = 0; k < p->syms.n; k++)
@@ -68,7 +68,7 @@ static void ask_cpu(struct program *p, struct text *out) {
     if (p->nall == 1 && first) text_printf(out, "    const char *const needs = \"%s\";\n", first);
     if (p->nall > 1) {
         text_printf(out,
-                    "    /* What the CPU must have for %s; the last one that it can run is taken. */\n"
+                    "    /* Instruction sets needed by each of %s; the last one that the CPU can run is used. */\n"
                     "    static const char *const needs[%d] = {",
                     program_targets(p), p->nall);
         for (int k = 0; k < p->nall; k++)
@@ -125,7 +125,7 @@ static void init_function(struct program *p, struct text *out) {
                     "weights are missing or not aligned\", NULL);\n",
                     p->mode == WEIGHTS_C ? 8 : 64);
         text_printf(out,
-                    "    /* How the weights begin: format and version, number of entries, bytes, hash. */\n"
+                    "    /* The header of the weights: format and version, number of entries, bytes, hash. */\n"
                     "    static const unsigned char head[32] = {'N', 'N', 'W', 'E', 'I', 'G', 'H', 'T', %d, 0, 0, 0",
                     WEIGHTS_VERSION);
         uint64_t parts[3] = {(uint64_t)p->weights_entries, (uint64_t)p->weights_bytes, p->weights_hash};
@@ -173,7 +173,7 @@ static void api_run(struct program *p, struct text *out) {
 }
 static void weights_list(struct program *p, struct text *out) {
     if (!p->weights.n) return;
-    text_add(out, "/* Weights, by their place:\n");
+    text_add(out, "/* Weights by offset:\n");
     for (int k = 0; k < p->weights.n; k++) {
         const struct weight *w = &p->weights.v[k];
         if (w->array) text_printf(out, " *  %10s  ", w->array);
@@ -194,19 +194,19 @@ static void plan_and_run(struct program *p, struct text *body) {
                     "static int no_room(%s *m) {\n    m->error.need = m->region.need;\n    return nn_stop(&m->error, "
                     "NN_EARENA, \"the arena is too small for sizes found in the run\", NULL);\n}\n",
                     p->name);
-    text_add(body, "/* The model: kernels in order, buffers at their places in the arena. */\n");
+    text_add(body, "/* The model: kernels in order, buffers at their offsets in the arena. */\n");
     text_add(body, run.s);
     text_free(&run);
 }
 static void places_macros(struct program *p, struct text *out) {
     weights_list(p, out);
-    text_add(out, "/* A buffer at its place in the arena; a constant at its place in the weights. */\n"
+    text_add(out, "/* A buffer at its offset in the arena; a constant at its offset in the weights. */\n"
                   "#define AT(type, offset) ((type *)(void *)(arena + (offset)))\n"
                   "#define WEIGHT(type, offset) ((const type *)(const void *)(m->weights + (offset)))\n\n");
 }
 void entry_variant(struct program *p, struct text *out) {
     text_printf(out,
-                "/* %s for target %s: its plan and its run, which %s.c calls where the CPU can run it. */\n#include "
+                "/* %s for target %s: its plan and its run, which %s.c calls if the CPU can run it. */\n#include "
                 "\"%s_variants.h\"\n#include <string.h>\n#include \"%s_kernels.h\"\n\n",
                 p->name, p->target->name, p->name, p->name, p->own);
     places_macros(p, out);

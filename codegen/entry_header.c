@@ -46,10 +46,10 @@ static void how_to_use(struct program *p, struct text *out) {
                  ? " * The kernels run on a GPU, in the order of config.stream. Weights are copied to the device in "
                    "init, inputs and\n * outputs are the host's and are copied in each run, which returns when all "
                    "is done. There is no state outside of the\n * context: any number of contexts may run at the "
-                   "same time, each with a stream and an arena of its own. */\n"
+                   "same time, each with its own stream and arena. */\n"
                  : " * No function allocates memory, prints or keeps state outside of the context: any number of "
                    "contexts may run at the\n"
-                   " * same time, each with an arena of its own. Inputs are not changed; outputs must not overlap "
+                   " * same time, each with its own arena. Inputs are not changed; outputs must not overlap "
                    "them. */\n");
 }
 static void dims_type(struct program *p, struct text *out) {
@@ -108,8 +108,8 @@ static void config_type(struct program *p, struct text *out) {
         "    const void *weights;       /* %s */\n"
         "    size_t weights_size;\n"
         "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
-        "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
-        "again. May be NULL. */\n"
+        "    /* Called if the arena is too small for a run. To start the run again, provide a larger one and return "
+        "true. May be NULL. */\n"
         "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
         "    void *user;\n%s%s"
         "} %s_config;\n\n",
@@ -119,7 +119,7 @@ static void config_type(struct program *p, struct text *out) {
         p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
         p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
                                 : "NULL: those that are part of the program",
-        p->threads ? "    nn_threads *threads;       /* that run parts of kernels; NULL: the caller's thread alone */\n"
+        p->threads ? "    nn_threads *threads;       /* threads that run parts of kernels; NULL: only the caller's */\n"
                    : "",
         program_any_needs(p)
             ? "    const char *without;       /* instruction sets not to use, as in \"avx512f avx2\"; NULL: none */\n"
@@ -139,11 +139,11 @@ static int places(const struct program *lead) {
 }
 static void context_type(struct program *p, struct text *out) {
     text_printf(out,
-                "/* The context. Only `error` is for the caller's eyes. */\ntypedef struct {\n    nn_error error;\n    "
+                "/* The context. Callers should only read `error`. */\ntypedef struct {\n    nn_error error;\n    "
                 "%s_config config;\n",
                 p->name);
     text_printf(out, "    const unsigned char *weights;\n    int ready;    /* %s_init succeeded */\n", p->name);
-    if (p->nall > 1) text_add(out, "    int variant;    /* that the CPU can run */\n");
+    if (p->nall > 1) text_add(out, "    int variant;    /* the one that the CPU runs */\n");
     if (!p->is_static)
         text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n",
                     p->name, places(p));
@@ -168,17 +168,17 @@ static void io_metadata(struct program *p, struct text *out, const struct io *io
 static void metadata(struct program *p, struct text *out) {
     if (p->is_static) text_printf(out, "#define %s_ARENA_BYTES %lld\n", p->upper, (long long)p->arena_bytes);
     if (p->has_region)
-        text_printf(
-            out,
-            "/* Sizes that only the run knows take memory from the arena beyond what %s says: give more, or read\n"
-            " * error.need after NN_EARENA and try again, or give config.grow. */\n#define %s_HAS_REGION 1\n",
-            p->is_static ? "ARENA_BYTES" : "the function arena", p->upper);
+        text_printf(out,
+                    "/* Buffers whose sizes are found during a run need arena memory beyond what %s says: provide "
+                    "more, or read\n"
+                    " * error.need after NN_EARENA and try again, or set config.grow. */\n#define %s_HAS_REGION 1\n",
+                    p->is_static ? "ARENA_BYTES" : "the function arena", p->upper);
     text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper, (long long)weights_size(p));
     text_printf(out, "#define %s_MODEL_HASH \"%016llx\"\n", p->upper, (unsigned long long)p->o->model_hash);
     text_printf(out, "#define %s_TARGET ", p->upper);
     emit_string(out, program_targets(p), strlen(program_targets(p)));
     if (program_any_needs(p))
-        text_printf(out, "\n/* Instruction sets that %s_init asks the CPU for. */\n#define %s_NEEDS \"%s\"", p->name,
+        text_printf(out, "\n/* Instruction sets that %s_init checks the CPU for. */\n#define %s_NEEDS \"%s\"", p->name,
                     p->upper, program_needs(p->all[p->nall - 1]) ? program_needs(p->all[p->nall - 1]) : "");
     text_printf(out, "\n#define %s_INPUTS %d\n#define %s_OUTPUTS %d\n#define %s_SYMBOLS %d\n", p->upper, p->ins.n,
                 p->upper, p->outs.n, p->upper, p->syms.n);
@@ -205,18 +205,19 @@ void entry_header(struct program *p, struct text *out) {
         p->name, p->name, p->name, p->name, p->name, p->name, p->name);
     if (p->device)
         text_printf(out,
-                    "/* Gives back what the context has on the device; also after an init that failed. */\nvoid "
+                    "/* Frees the context's memory on the device; also needed after a failed init. */\nvoid "
                     "%s_free(%s *m);\n",
                     p->name, p->name);
     if (!p->is_static)
         text_printf(out,
                     "/* Bytes of arena that a run with these dims needs%s; 0: dims out of range. */\nsize_t "
                     "%s_arena(const %s_dims *dims);\n",
-                    p->has_region ? ", not counting what only the run knows" : ", exactly", p->name, p->name);
+                    p->has_region ? ", without buffers whose sizes are found during the run" : ", exactly", p->name,
+                    p->name);
     text_printf(
         out,
-        "/* Bytes of the context, for those who do not see its type; and the model described, with its functions "
-        "for any caller:\n * nn_model.h. */\nsize_t %s_sizeof(void);\nconst struct gcc2nn_model_v1 "
+        "/* Bytes of the context, for callers that do not know its type; and a description of the model with functions "
+        "for any\n * caller: nn_model.h. */\nsize_t %s_sizeof(void);\nconst struct gcc2nn_model_v1 "
         "*%s_info(void);\n",
         p->name, p->name);
     text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
@@ -224,7 +225,7 @@ void entry_header(struct program *p, struct text *out) {
 void kernels_header(struct program *p, struct text *out) {
     const char *capitals = program_capitals(p->c, p->own);
     text_printf(out,
-                "/* Inside of %s: its kernels%s. Not for users of the model. */\n#ifndef "
+                "/* Internal to %s: its kernels%s. Not for users of the model. */\n#ifndef "
                 "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n%s\n",
                 p->name, p->nall > 1 ? "" : " and weights", capitals, capitals,
                 p->threads ? "#include \"nn_threads.h\"\n" : "");
@@ -242,7 +243,7 @@ void kernels_header(struct program *p, struct text *out) {
 }
 void variants_header(struct program *p, struct text *out) {
     text_printf(out,
-                "/* Inside of %s: the weights, and the run of each variant. Not for users of the model. */\n#ifndef "
+                "/* Internal to %s: the weights, and the run of each variant. Not for users of the model. */\n#ifndef "
                 "GCC2NN_%s_VARIANTS_H\n#define GCC2NN_%s_VARIANTS_H\n#include \"%s.h\"\n\n",
                 p->name, p->upper, p->upper, p->name);
     weights_declaration(p, out);

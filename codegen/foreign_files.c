@@ -57,7 +57,7 @@ void foreign_declarations(const struct program *p, struct text *out) {
     module_foreigns(p->c, p->m, &all);
     if (!all.n) return;
     bool linkage = !p->device; /* otherwise the whole header is extern "C" */
-    text_add(out, "\n/* operators that are not of this compiler: written by the user, in files of their own */\n");
+    text_add(out, "\n/* custom operators: written by the user, in separate files */\n");
     if (linkage) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     for (int k = 0; k < all.n; k++) {
         text_add(out, "/* ");
@@ -163,7 +163,7 @@ static void put_source(struct text *out, const struct program *p, const struct f
     emit_comment_text(out, p->name);
     text_add(out, ": operators from ");
     emit_comment_text(out, file_of(s->path));
-    text_add(out, ", the user's own, which stands here as it is; behind it, what kernels call. */\n");
+    text_add(out, ", written by the user and unchanged here; at the end, what kernels call. */\n");
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (s->language == FOREIGN_CUDA) text_add(out, p->target->headers ? p->target->headers : "");
     for (int k = 0; s->globals[k]; k++)

@@ -424,7 +424,7 @@ static bool for_clang(const char *attribute) { return strncmp(attribute, "arch="
 static void begin_attribute(struct text *out, const struct emit_options *o) {
     const char *s = attribute_of(o);
     if (!s) return;
-    text_add(out, "\n/* instructions that this file needs of the CPU */\n#if defined __clang__\n");
+    text_add(out, "\n/* instructions that this file needs */\n#if defined __clang__\n");
     if (for_clang(s))
         text_printf(out, "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n", s);
     text_printf(out, "#elif defined __GNUC__\n#pragma GCC target(\"%s\")\n#endif\n", s);
@@ -445,7 +445,7 @@ void emit_prelude(struct text *out, const struct emit_options *o) {
                   "-ffast-math\"\n#endif\n");
     begin_attribute(out, o);
     if (u->no_unroll)
-        text_add(out, "\n/* loops that are written out as far as registers allow: gcc must not unroll them further */\n"
+        text_add(out, "\n/* loops that are unrolled as far as registers allow: gcc must not unroll them further */\n"
                       "#if defined __GNUC__ && !defined __clang__\n#define NN_NO_UNROLL _Pragma(\"GCC unroll "
                       "1\")\n#else\n#define NN_NO_UNROLL\n#endif\n");
     if (u->types.n) text_char(out, '\n');

@@ -117,7 +117,7 @@ const char *c_open_choice(const struct emit_options *o, enum xop op, enum dtype 
     prelude_holes(o, &h, name, t, 1);
     prelude_add(o,
                 format(o->uses->c,
-                       "/* without a branch, which could not be foreseen */\n"
+                       "/* without a branch, which would be unpredictable */\n"
                        "static inline $T $N($T a, $T b) {\n    const $U m = 0 - ($U)(a %s b);\n"
                        "    return %s((%s(a) & m) | (%s(b) & ~m));\n}\n",
                        op == X_MIN ? "<" : ">", from, to, to),
@@ -368,8 +368,8 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
             &h);
     } else {
         const char *mem = c_memory_type(o, s, lanes);
-        const char *why = anew ? "/* volatile: kept in a register from tile to tile, this value would cost the sum one "
-                                 "of its own */\n"
+        const char *why = anew ? "/* volatile: otherwise compilers keep this value in a register from tile to tile, "
+                                 "which the sum needs */\n"
                                : "";
         const char *get = anew                  ? "*(const volatile %s *)p"
                           : v == s && s != BOOL ? "*(const %s *)p"
@@ -412,7 +412,7 @@ const char *c_vload_apart(const struct emit_options *o, enum dtype s, int lanes,
     ASSERT(lanes <= SHUFFLED_MOST);
     prelude_holes(o, &h, name, dtype_value(s), lanes);
     h.elem = dtype_c(s);
-    text_printf(&t, "/* p[0], p[%d] ..; nothing behind the last one is read */\n", apart);
+    text_printf(&t, "/* p[0], p[%d] ..; nothing after the last one is read */\n", apart);
     text_printf(&t, "static inline $T $N(const $E *p) {\n    const $T v0 = %s(p)", load);
     for (int v = 1; v < apart; v++) text_printf(&t, ", v%d = %s(p + %d)", v, load, v < apart - 1 ? v * lanes : last);
     text_add(&t, ";\n");
@@ -464,13 +464,14 @@ const char *c_vload_over(const struct emit_options *o, enum dtype s, int lanes) 
     for (int k = 0; k < lanes; k++) text_printf(&lane, "%s%d", k ? ", " : "", k);
     prelude_add(
         o,
-        format(o->uses->c,
-               "/* a block of %d cells from its cell `at` on, which is *p, and then the next one, as if it followed\n"
-               " * at p + apart; there need not be one if `at` is 0 */\n"
-               "static inline $T $N(const $E *p, ptrdiff_t at, ptrdiff_t apart) {\n"
-               "    const %s lane = {%s};\n"
-               "    return %s(lane < %d - (int32_t)at, %s(p), %s(p + (at ? apart : 0)));\n}\n",
-               lanes, ints, lane.s, select, lanes, load, load),
+        format(
+            o->uses->c,
+            "/* a block of %d cells from its cell `at` on, which is *p, continued in the next block, which is `apart`\n"
+            " * cells further on; if `at` is 0 it need not exist */\n"
+            "static inline $T $N(const $E *p, ptrdiff_t at, ptrdiff_t apart) {\n"
+            "    const %s lane = {%s};\n"
+            "    return %s(lane < %d - (int32_t)at, %s(p), %s(p + (at ? apart : 0)));\n}\n",
+            lanes, ints, lane.s, select, lanes, load, load),
         &h);
     text_free(&lane);
     return name;
