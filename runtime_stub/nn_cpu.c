@@ -3,7 +3,7 @@
 struct feature {
     const char *name, *lacks;
     unsigned leaf, subleaf, word, bit; /* of CPUID: word 0 is EAX; of other machines an entry of the auxiliary vector */
-    unsigned state;                    /* registers that the system must keep (XCR0) */
+    unsigned state;                    /* registers that the operating system must save (XCR0) */
 };
 #define FEATURE(name, leaf, subleaf, word, bit, state)                                                                 \
     { name, "the CPU has no " name, leaf, subleaf, word, bit, state }
@@ -26,8 +26,8 @@ static unsigned cpuid(unsigned leaf, unsigned subleaf, unsigned word) {
     if ((unsigned)__get_cpuid_max(0, NULL) >= leaf) __cpuid_count(leaf, subleaf, w[0], w[1], w[2], w[3]);
     return w[word];
 }
-/* Linux lets a process use the registers of tiles when it has asked: arch_prctl(ARCH_REQ_XCOMP_PERM, tile data), for
- * all its threads. Other systems are not known to keep them. */
+/* Linux lets a process use tile registers after it has asked for them: arch_prctl(ARCH_REQ_XCOMP_PERM, tile data), for
+ * all its threads. Other systems are not known to save them. */
 static int may_use_tiles(void) {
 #if defined __linux__ && defined __x86_64__
     long result;
@@ -39,7 +39,7 @@ static int may_use_tiles(void) {
 }
 static int has(const struct feature *f) {
     unsigned low, high;
-    if (!(cpuid(1, 0, 2) >> 27 & 1)) return 0; /* without OSXSAVE nobody keeps the registers */
+    if (!(cpuid(1, 0, 2) >> 27 & 1)) return 0; /* without OSXSAVE the registers are not saved */
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (low & f->state) == f->state && (cpuid(f->leaf, f->subleaf, f->word) >> f->bit & 1) &&
            (f->state != TILES || may_use_tiles());

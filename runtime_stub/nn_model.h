@@ -27,23 +27,23 @@ extern "C" {
 
 enum { GCC2NN_RANK = 32 }; /* most dimensions that a tensor has */
 
-/* A dimension: a number; one of the caller's symbols; or (neither) what the model computes of them, or finds in the
- * run. */
+/* A dimension: a number; one of the caller's symbols; or neither: the model computes it from them, or finds it during
+ * the run. */
 struct gcc2nn_dim_v1 {
     int64_t size;   /* -1: open */
-    int64_t symbol; /* its number; -1: none */
+    int64_t symbol; /* its index; -1: none */
 };
 
 /* An input or output. Elements are row-major; those below 8 bits take a byte each; strings are nn_str. */
 struct gcc2nn_tensor_v1 {
-    const char *name;  /* as the model has it: any bytes but NUL */
-    const char *shape; /* to read: "f32[batch, 3]" */
-    int32_t type;      /* ONNX's number of it */
-    int32_t element;   /* bytes of one */
+    const char *name;  /* as in the model: any bytes but NUL */
+    const char *shape; /* for people: "f32[batch, 3]" */
+    int32_t type;      /* ONNX's number for the type */
+    int32_t element;   /* bytes of an element */
     int32_t rank;
-    int32_t found;                    /* of outputs. 1: its size is known after the run only */
-    int32_t next;                     /* of outputs: the input that it is of the next run, a state; -1: none */
-    const struct gcc2nn_dim_v1 *dims; /* rank of them */
+    int32_t found;                    /* of outputs. 1: its size is only known after the run */
+    int32_t next;                     /* of outputs: the input of the next run that takes it, a state; -1: none */
+    const struct gcc2nn_dim_v1 *dims; /* as many as rank */
 };
 
 /* A size that the caller chooses. */
@@ -54,12 +54,12 @@ struct gcc2nn_symbol_v1 {
 
 /* Memory and more, for as long as the context is used. Zeros are defaults. */
 struct gcc2nn_config_v1 {
-    void *arena; /* aligned to 64 bytes; on a device its memory, or NULL: the context allocates it */
+    void *arena; /* aligned to 64 bytes; for a device its memory, or NULL: the context allocates it */
     size_t arena_size;
     const void *weights; /* contents of the weights file, aligned to 64 bytes; NULL: those of the library */
     size_t weights_size;
-    int64_t max_iterations;                                                 /* of all loops of a run together */
-    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size); /* NULL, or as NAME.h tells */
+    int64_t max_iterations;                                                 /* of all loops in a run together */
+    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size); /* NULL, or as described in NAME.h */
     void *user;
     void *threads;       /* nn_threads, with GCC2NN_THREADS */
     void *stream;        /* cudaStream_t, with GCC2NN_DEVICE on CUDA */
@@ -68,9 +68,10 @@ struct gcc2nn_config_v1 {
 
 /* An output of a run. */
 struct gcc2nn_result_v1 {
-    void *data;                /* memory for it; a `found` one of capacity 0 gets the context's, until the next run */
-    size_t capacity;           /* elements that data has room for */
-    int64_t dims[GCC2NN_RANK]; /* what the run gave */
+    void *data;                /* memory for it; if `found` and capacity is 0, is set to the context's memory, valid
+                                * until the next run */
+    size_t capacity;           /* number of elements that data has room for */
+    int64_t dims[GCC2NN_RANK]; /* set by the run */
 };
 
 enum { GCC2NN_DEVICE = 1, GCC2NN_REGION = 2, GCC2NN_THREADS = 4 };
@@ -86,17 +87,18 @@ struct gcc2nn_model_v1 {
     const struct gcc2nn_symbol_v1 *symbol;
     size_t context_bytes; /* to allocate for a context, aligned as malloc does */
     size_t weights_bytes; /* of the file that config.weights must hold; 0: they are part of the library */
-    /* Below, symbols are one value for each, in their order; with none, NULL will do. */
+    /* `symbols` has one value for each, in their order; may be NULL if there are none. */
     int (*arena)(const int64_t *symbols, size_t *bytes);
     int (*input_dims)(int32_t number, const int64_t *symbols, int64_t *dims);
-    int (*output_dims)(int32_t number, const int64_t *symbols, int64_t *dims); /* -1: found in the run */
+    int (*output_dims)(int32_t number, const int64_t *symbols, int64_t *dims); /* -1: found during the run */
     int (*init)(void *context, const struct gcc2nn_config_v1 *config);
-    /* inputs: one pointer for each, aligned for its elements; results: one for each output. */
+    /* inputs: one pointer each, aligned for its elements; results: one for each output. */
     int (*run)(void *context, const int64_t *symbols, const void *const *inputs, struct gcc2nn_result_v1 *results);
-    int (*variant)(const void *context);                 /* with several targets: which one init chose, from 0 */
+    int (*variant)(const void *context);                 /* if there are several targets: which one init chose, from
+                                                          * 0 */
     void (*error)(const void *context, nn_error *error); /* of the last call that failed */
     const char *(*status_text)(int status);
-    void (*close)(void *context); /* gives back what it has on a device; also after an init that failed */
+    void (*close)(void *context); /* frees its memory on a device; also needed after a failed init */
 };
 
 typedef const struct gcc2nn_model_v1 *gcc2nn_model_v1_fn(void); /* the type of the exported function */

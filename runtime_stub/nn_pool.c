@@ -1,8 +1,8 @@
-/* See nn_pool.h. Part k of a loop is thread k's, so the same iterations run on the same thread each time; but what a
- * thread has not begun, since the system runs something else in its place, the one that gave the loop does itself. A
- * thread that waits looks for a moment whether there is news, since the next loop is near in a run, then sleeps: to
- * wake it takes a system longer than most loops do, above all a virtual machine. The moment outlasts kernels that only
- * one thread runs; after its first part whoever else wants the CPU gets it. */
+/* See nn_pool.h. Part k of a loop belongs to thread k, so the same iterations run on the same thread each time. But if
+ * a thread has not begun its part, because the system is running something else on its core, the thread that gave the
+ * loop does it. A waiting thread first spins for a moment, since in a run the next loop comes soon, and then sleeps:
+ * waking up takes longer than most loops do, above all in a virtual machine. The moment is long enough for kernels that
+ * run on one thread only; after its first part it yields the CPU to anyone else who wants it. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -45,7 +45,7 @@ static void run_part(nn_part *part, const void *shared, ptrdiff_t n, int number,
     part(shared, begin, begin + each + (number < more));
 }
 
-/* With the lock: the first of these parts that nobody has begun, which the caller begins; 0: there is none. */
+/* With the lock held: the first of these parts that nobody has begun, for the caller to begin; 0: there is none. */
 static int take_part(nn_pool *p, uint64_t of) {
     int k = 1;
     of &= p->open;
@@ -56,7 +56,7 @@ static int take_part(nn_pool *p, uint64_t of) {
 }
 
 /* ---- the threads that wait for loops */
-static void wait_for_loop(nn_pool *p, unsigned seen) { /* returns with the lock */
+static void wait_for_loop(nn_pool *p, unsigned seen) { /* returns with the lock held */
     struct wait w = {0, 0};
     while (__atomic_load_n(&p->loops, __ATOMIC_ACQUIRE) == seen && goes_on(&w)) {}
     pthread_mutex_lock(&p->lock);
@@ -78,7 +78,7 @@ static void *work_for_pool(void *worker) {
         if (!mine) continue;
         run_part(part, shared, n, w->number, parts);
         if (__atomic_sub_fetch(&p->left, 1, __ATOMIC_ACQ_REL) == 0) {
-            pthread_mutex_lock(&p->lock); /* who gave the loop may be about to sleep */
+            pthread_mutex_lock(&p->lock); /* the thread that gave the loop may be about to sleep */
             pthread_cond_signal(&p->done);
             pthread_mutex_unlock(&p->lock);
         }
@@ -114,7 +114,7 @@ static void share_out(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part
     }
     pthread_mutex_lock(&p->lock);
     p->part = part, p->shared = shared, p->n = n, p->parts = parts;
-    p->open = (~UINT64_C(0) >> (64 - parts)) & ~UINT64_C(1); /* part 0 is this thread's */
+    p->open = (~UINT64_C(0) >> (64 - parts)) & ~UINT64_C(1); /* this thread does part 0 */
     __atomic_store_n(&p->left, parts - 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->loops, p->loops + 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&p->begin);
@@ -141,7 +141,7 @@ int nn_pool_start(nn_pool *p, int count) {
 void nn_pool_stop(nn_pool *p) {
     pthread_mutex_lock(&p->lock);
     p->stop = 1;
-    __atomic_store_n(&p->loops, p->loops + 1, __ATOMIC_RELEASE); /* news for those who look */
+    __atomic_store_n(&p->loops, p->loops + 1, __ATOMIC_RELEASE); /* wakes the threads that spin */
     pthread_cond_broadcast(&p->begin);
     pthread_mutex_unlock(&p->lock);
     for (int k = 1; k < p->count; k++) pthread_join(p->workers[k].thread, NULL);

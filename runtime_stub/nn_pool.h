@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { NN_POOL_MOST = 64 }; /* threads, which the bits of `open` stand for */
+enum { NN_POOL_MOST = 64 }; /* threads, limited by the bits of `open` */
 
 typedef struct nn_pool nn_pool;
 struct nn_worker {
@@ -29,23 +29,23 @@ struct nn_worker {
     int number; /* 0 is the thread that gives the loop */
 };
 struct nn_pool {
-    nn_threads threads; /* for the configuration; all else is the pool's own */
-    int count;          /* of threads, with the one that gives the loop */
+    nn_threads threads; /* for the configuration; everything else is private */
+    int count;          /* number of threads, including the one that gives the loop */
     pthread_mutex_t lock, busy;
     pthread_cond_t begin, done;
-    unsigned loops; /* given so far */
+    unsigned loops; /* number of loops given so far */
     int parts, left, stop;
-    uint64_t open; /* parts of the present loop that nobody has begun, as bits */
-    nn_part *part; /* of the present loop */
+    uint64_t open; /* parts of the current loop that nobody has begun, as bits */
+    nn_part *part; /* of the current loop */
     const void *shared;
     ptrdiff_t n;
     struct nn_worker workers[NN_POOL_MOST];
 };
 
-/* A pool of `count` threads, the caller's own among them. Returns how many there are: fewer when the system gives no
- * more; 0: none, and there is nothing to stop. */
+/* Starts a pool of `count` threads, including the caller's. Returns their number: fewer if the system does not provide
+ * more; 0: none, and nothing to stop. */
 int nn_pool_start(nn_pool *p, int count);
-void nn_pool_stop(nn_pool *p); /* when nobody uses it any more */
+void nn_pool_stop(nn_pool *p); /* once nobody uses it any more */
 
 #ifdef __cplusplus
 }

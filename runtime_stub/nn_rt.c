@@ -29,9 +29,9 @@ int nn_stop_values(nn_error *e, int status, const char *what, const char *where,
     return nn_stop(e, status, what, where);
 }
 
-/* Stands at the start of each block, free or not, in a granule of its own: what follows is aligned. */
+/* At the start of each block, free or not, padded so that what follows is aligned. */
 struct nn_block {
-    size_t size;           /* bytes, with this header */
+    size_t size;           /* bytes, including this header */
     struct nn_block *next; /* next free block, by address */
 };
 
@@ -59,7 +59,7 @@ void *nn_region_alloc(nn_region *r, int64_t bytes) {
         return NULL;
     }
     size_t want = ((size_t)bytes + NN_ALIGN - 1) / NN_ALIGN * NN_ALIGN + NN_ALIGN;
-    size_t end = r->size; /* where free space reaches the end of the region */
+    size_t end = r->size; /* the start of the free space at the end of the region */
     for (struct nn_block **at = &r->free; *at; at = &(*at)->next) {
         struct nn_block *b = *at;
         if (b->size >= want) {

@@ -1,8 +1,8 @@
-/* What generated models share at run time: error codes, strings, and memory for sizes that are only known in the run.
+/* What generated models share at run time: error codes, strings, and memory for buffers whose sizes are found during
+ * the run.
  *
- * Plain C99 (and C++), no globals, no malloc. Every model of a program may bring its own copy of nn_rt.c; build one.
- * The symbols carry the version of this interface, so that models made by different releases can live in one program.
- */
+ * Plain C99 (and C++), no globals, no malloc. Each model in a program may come with a copy of nn_rt.c; build only one.
+ * The symbols contain the version of this interface, so that models from different releases can be in one program. */
 #ifndef NN_RT_H
 #define NN_RT_H
 #include <stddef.h>
@@ -27,11 +27,12 @@ extern "C" {
 enum nn_status {
     NN_OK = 0,
     NN_EARG = 1,     /* a pointer is NULL or not aligned as documented */
-    NN_EARENA = 2,   /* the arena is too small: context->error.need bytes would have done */
+    NN_EARENA = 2,   /* the arena is too small: context->error.need bytes would have been enough */
     NN_EDIMS = 3,    /* a dimension is outside of its range */
-    NN_EFAULT = 4,   /* a check of the model failed: an index, a size, shapes that do not fit */
-    NN_EFUEL = 5,    /* a loop of the model made more passes than config->max_iterations */
-    NN_ECAP = 6,     /* an output is larger than the capacity given: context->error.need elements would have done */
+    NN_EFAULT = 4,   /* a check of the model failed: an index, a size, incompatible shapes */
+    NN_EFUEL = 5,    /* a loop of the model ran more than config->max_iterations times */
+    NN_ECAP = 6,     /* the capacity given for an output is too small: context->error.need elements would have been
+                      * enough */
     NN_EWEIGHTS = 7, /* the weights given are not those of this model */
     NN_EDEVICE = 8,  /* the GPU, its memory or its driver failed */
     NN_ETARGET = 9   /* the CPU lacks instructions that the code needs */
@@ -45,7 +46,7 @@ typedef struct {
     size_t need;       /* NN_EARENA: bytes, NN_ECAP: elements */
     int64_t values[2]; /* the two numbers that were compared, when `what` is about two numbers */
 } nn_error;
-/* Fill in *e and return status. */
+/* Fills in *e and returns status. */
 int nn_stop(nn_error *e, int status, const char *what, const char *where);
 int nn_stop_values(nn_error *e, int status, const char *what, const char *where, int64_t a, int64_t b);
 
@@ -70,26 +71,26 @@ typedef struct {
 struct nn_block;
 typedef struct {
     unsigned char *base;
-    size_t before; /* bytes of the arena in front of the region */
+    size_t before; /* bytes of the arena before the region */
     size_t size;
     struct nn_block *free;
-    size_t need; /* after a failure: bytes of arena with which it would have succeeded */
+    size_t need; /* after a failure: the size of the arena, in bytes, with which it would have succeeded */
     size_t high; /* most bytes of the arena in use so far */
 } nn_region;
 void nn_region_init(nn_region *r, void *arena, size_t before, size_t size);
 void *nn_region_alloc(nn_region *r, int64_t bytes); /* NULL: too small, r->need is set */
 void nn_region_free(nn_region *r, void *p);         /* p may be NULL */
 
-/* Where a result of `count` elements goes whose size is known only now: `given` if its capacity is not 0, else the
- * region. NULL with *status set when that has no room. */
+/* Memory for a result of `count` elements whose size is known only now: `given` if its capacity is not 0, otherwise
+ * from the region. NULL, with *status set, if there is not enough. */
 void *nn_result(nn_region *r, nn_error *e, int *status, void *given, size_t cap, int64_t count, size_t size);
 
 /* Writes `count` copies of the `size` bytes at `pattern` to p. */
 void nn_fill(void *p, const void *pattern, size_t size, int64_t count);
 
-/* The first of the instruction sets that the CPU, or its operating system, does not have: "the CPU has no avx2"; NULL:
- * it has all, or cannot be asked. `needs`: their names, each followed by a blank or the end; `without`: those that
- * count as missing, or NULL. */
+/* The first instruction set that the CPU, or its operating system, lacks: "the CPU has no avx2"; NULL: it has all, or
+ * cannot be asked. `needs`: their names, each followed by a blank or the end; `without`: those that count as missing,
+ * or NULL. */
 const char *nn_cpu_lacks(const char *needs, const char *without);
 
 /* ---- sizes */
@@ -98,7 +99,7 @@ static inline int64_t nn_max64(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Floor division and modulo; c > 0. */
 static inline int64_t nn_div64(int64_t a, int64_t c) { return c > 0 ? a / c - (a % c < 0) : 0; }
 static inline int64_t nn_mod64(int64_t a, int64_t c) { return c > 0 ? (a % c < 0 ? a % c + c : a % c) : 0; }
-/* Sum and product that note an overflow in *over. */
+/* Sum and product that record an overflow in *over. */
 static inline int64_t nn_add64(int64_t a, int64_t b, int *over) {
     if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b) {
         *over = 1;

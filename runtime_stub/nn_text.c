@@ -9,11 +9,11 @@ int64_t nn_str_find(nn_str s, nn_str what, int64_t from) {
     return -1;
 }
 
-/* ---- decimal numbers of any length. Multiplied by powers of 2, exactly, until the digits before the point are the
- * mantissa that is wanted (as in "Simple Decimal Conversion", N. Tao 2020). */
-enum { DIGITS = 800 }; /* those behind only say on which side of a tie a number is: 767 are the most that a tie has */
+/* ---- decimal numbers of any length. They are multiplied by powers of 2, exactly, until the digits before the point
+ * are the required mantissa (as in "Simple Decimal Conversion", N. Tao 2020). */
+enum { DIGITS = 800 }; /* a tie has at most 767 digits; later ones only tell on which side of it a number is */
 struct decimal {
-    int n, more;   /* digits; more: some behind them are not 0 */
+    int n, more;   /* number of digits; more: some later ones are not 0 */
     int64_t point; /* 0.d0 d1 d2 ... * 10^point */
     unsigned char d[DIGITS];
 };
@@ -73,7 +73,7 @@ static void shift(struct decimal *x, int k) {
     for (int left = k; x->n && left > 0; left -= 50) shift_left(x, left < 50 ? left : 50);
     for (int left = -k; x->n && left > 0; left -= 50) shift_right(x, left < 50 ? left : 50);
 }
-/* Its integer, rounded to nearest, ties to even; *exact: nothing was lost. Below 2^63. */
+/* The integer part, rounded to nearest, ties to even; *exact: nothing was lost. Below 2^63. */
 static uint64_t rounded(const struct decimal *x, int *exact) {
     uint64_t v = 0;
     int64_t i = 0;
@@ -176,7 +176,7 @@ static int has_word(nn_str s, size_t at, const char *word) {
     while (word[k] && lower_at(s, at + k) == word[k]) k++;
     return !word[k];
 }
-/* Behind blanks and sign. */
+/* Index after blanks and sign. */
 static size_t start_of(nn_str s, int *negative) {
     size_t i = 0;
     while (i < s.n && (s.p[i] == ' ' || (s.p[i] >= '\t' && s.p[i] <= '\r'))) i++;
@@ -232,7 +232,7 @@ static int read_hex(nn_str s, size_t i, struct decimal *x, int64_t *power) {
     *power = any ? e + exponent_at(s, i, 'p') : 0;
     return any;
 }
-/* The double nearest to x * 2^power; 0: it is too large, or so small that digits are lost. */
+/* The double nearest to x * 2^power; 0: it is too large, or so small that it loses digits. */
 static int to_double(struct decimal *x, int64_t power, double *out) {
     int64_t e = 0; /* the number is x * 2^e */
     int exact;
@@ -331,8 +331,8 @@ int32_t nn_char_byte(int32_t c, int32_t k) {
     return (0xf0 << (3 - more) & 0xff) | c >> 6 * more;
 }
 
-/* ---- case. Rows of Unicode 14: `count` characters from `first`, each `step` behind the one before, have their partner
- * `by` characters away. */
+/* ---- case. Rows of Unicode 14: `count` characters, beginning with `first` and `step` apart, have their counterpart
+ * `by` characters further on. */
 struct range {
     int32_t first;
     int16_t count, step;
@@ -422,7 +422,7 @@ static const struct range to_lower[] = {
 int32_t nn_char_case(int32_t c, int32_t to) {
     const struct range *r = to == NN_UPPER ? to_upper : to_lower;
     size_t low = 0, high = to == NN_UPPER ? sizeof to_upper / sizeof *to_upper : sizeof to_lower / sizeof *to_lower;
-    while (high - low > 1) { /* the last row that does not begin behind c */
+    while (high - low > 1) { /* the last row that does not begin after c */
         const size_t mid = (low + high) / 2;
         if (r[mid].first <= c) low = mid;
         else high = mid;
