@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under AddressSanitizer what was not asked for is poisoned, with a gap behind each block: a write past the end of one
- * is reported there instead of showing as garbage in a neighbour. */
+/* Under AddressSanitizer all memory that was not handed out is poisoned, with a gap after each block: a write past the
+ * end of a block is reported at once, instead of corrupting a neighbour. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define WITH_ASAN
@@ -49,7 +49,7 @@ void *arena_alloc(struct arena *a, size_t size) {
         if (next > CHUNK_MAX) next = CHUNK_MAX;
         if (next < CHUNK_MIN) next = CHUNK_MIN;
         if (a->last && rounded > next / 4) {
-            /* A chunk of its own, behind the newest one, whose free part stays in use. */
+            /* a separate chunk, placed before the newest one, whose free part stays in use */
             struct arena_chunk *c = new_chunk(rounded);
             c->before = a->last->before;
             a->last->before = c;
@@ -85,7 +85,8 @@ void arena_retire(const void *p, size_t size) { hide(p, size); }
 void arena_free(struct arena *a) {
     for (struct arena_chunk *c = a->last, *before; c; c = before) {
         before = c->before;
-        show(c + 1, c->size); /* free takes the whole, and the next owner of these addresses may be no arena */
+        show(c + 1, c->size); /* free() takes the whole chunk, and the addresses may be reused by something that is no
+                               * arena */
         free(c);
     }
     a->last = NULL;

@@ -1,7 +1,7 @@
-/* Arenas: memory that is released all at once. First stop on the way: everything else in the compiler allocates here.
+/* Arenas: memory that is released all at once. Everything else in the compiler allocates here.
  *
- * One arena holds a compilation, one a pass. An arena never returns NULL: when the system has no memory left it prints
- * one line and exits (see base/die.c), because no caller could do better half way through a pass. */
+ * One arena holds a compilation, another one a pass. An arena never returns NULL: if the system has no memory left it
+ * prints one line and exits (see base/die.c), because no caller could do better half way through a pass. */
 #ifndef NN_IR_BASE_ARENA_H
 #define NN_IR_BASE_ARENA_H
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t size);
 /* n * size with overflow check. */
 void *arena_array(struct arena *a, size_t n, size_t size);
-/* What nobody may use any more, such as the old place of an array that grew. Only AddressSanitizer takes note. */
+/* Marks memory as unused, such as the old place of an array that grew. Only AddressSanitizer takes note. */
 void arena_retire(const void *p, size_t size);
 void *arena_copy(struct arena *a, const void *p, size_t size);
 void arena_free(struct arena *a);

@@ -1,7 +1,7 @@
 /* Saturating arithmetic on interval ends. */
 #include "ir/base/checked.h"
 
-/* An infinity absorbs whatever is added; opposite infinities do not occur together in one end of an interval, and give
+/* An infinity absorbs whatever is added. Opposite infinities do not occur together in one end of an interval; they give
  * the first operand. */
 int64_t sat_add(int64_t a, int64_t b) {
     if (a == NEG_INF || a == POS_INF) return a;

@@ -19,7 +19,7 @@ static inline int64_t floormod64(int64_t a, int64_t c) {
     int64_t r = a % c;
     return r < 0 ? r + c : r;
 }
-/* The greatest common divisor, of 0 and a number the number; not negative. */
+/* The greatest common divisor, not negative; that of 0 and n is n. */
 static inline int64_t gcd64(int64_t a, int64_t b) {
     while (b) {
         int64_t r = a % b;

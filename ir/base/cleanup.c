@@ -1,4 +1,4 @@
-/* Nothing is left behind by a signal or an exit in the midst of things. See cleanup.h. The handler calls only what
+/* Cleans up when a signal or an exit ends the process half way. See cleanup.h. The handler calls only functions that
  * POSIX allows there. */
 #include "ir/base/cleanup.h"
 #include <signal.h>
@@ -7,18 +7,18 @@
 #include <unistd.h>
 
 enum { ENTRIES_MAX = 256 };
-/* What is done at the end; one of the three. */
+/* what to do at the end; exactly one of the three is set */
 static struct {
     const char *volatile path;
     volatile pid_t pid;
-    void (*volatile call)(void *); /* set last, cleared first: what the handler sees is whole */
+    void (*volatile call)(void *); /* set last, cleared first, so that the handler sees complete entries */
     void *volatile env;
 } entries[ENTRIES_MAX];
 static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
-                              SIGPIPE, SIGXCPU, SIGBUS}; /* the last: somebody made a mapped file shorter */
+                              SIGPIPE, SIGXCPU, SIGBUS}; /* the last one: a mapped file was truncated */
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-/* Not by our own hands: a folder of intermediate files may hold any, and a signal handler may not list it. */
+/* Calls rm, because a folder of intermediate files may contain any names, and a signal handler may not list it. */
 static void remove_path(const char *path) {
     pid_t pid = fork();
     if (pid == 0) {
@@ -38,7 +38,7 @@ static void clean(void) {
 static void on_signal(int number) {
     clean();
     signal(number, SIG_DFL);
-    raise(number); /* whoever waits for this process sees what ended it */
+    raise(number); /* so that the parent process sees which signal ended it */
 }
 void cleanup_install(void) {
     atexit(clean);

@@ -9,7 +9,7 @@
 
 static const struct float_format half = {5, 10, 15, 0x7bff, 0x7c00, 0x7e00, false};
 static const struct float_format brain = {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, false};
-/* F8_E8M0 has no sign and no mantissa and is handled by itself. F4_E2M1 has no NaN: the spec maps it to 6. */
+/* F8_E8M0 has neither sign nor mantissa and is treated separately. F4_E2M1 has no NaN: the spec maps it to 6. */
 static const struct float_format eights[] = {
     [F8_E4M3FN] = {4, 3, 7, 0x7e, 0, 0x7f, false},   [F8_E4M3FNUZ] = {4, 3, 8, 0x7f, 0, 0x80, true},
     [F8_E5M2] = {5, 2, 15, 0x7b, 0x7c, 0x7f, false}, [F8_E5M2FNUZ] = {5, 2, 16, 0x7f, 0, 0x80, true},
@@ -26,16 +26,16 @@ static double unpack(unsigned code, const struct float_format *f) {
     int m = (int)(magnitude & ((1u << f->mantissa_bits) - 1));
     if (f->inf && magnitude == f->inf) v = INFINITY;
     else if (e == 0) v = ldexp(m, 1 - f->bias - f->mantissa_bits);
-    else { /* the same number as a double: most weights are these, and of those there are millions */
+    else { /* the common case: most weights are such numbers, and there are millions of them */
         uint64_t bits = (uint64_t)(e - f->bias + 1023) << 52 | (uint64_t)m << (52 - f->mantissa_bits);
         memcpy(&v, &bits, sizeof v);
     }
     return sign ? -v : v;
 }
 
-/* Rounds to nearest, ties to even. saturate: what is too large, infinity included, becomes the greatest finite value;
- * else infinity or, where there is none, NaN. (For infinity the ONNX table of the FNUZ kinds says NaN; the reference
- * implementation and ONNX Runtime saturate it like every other large value, and so do we.) */
+/* Rounds to nearest, ties to even. saturate: values that are too large, including infinity, become the greatest finite
+ * one; otherwise infinity or, if there is none, NaN. (For infinity the ONNX table of the FNUZ kinds says NaN; the
+ * reference implementation and ONNX Runtime saturate it like every other large value, and so do we.) */
 static unsigned pack(double x, const struct float_format *f, bool saturate) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -121,7 +121,7 @@ uint8_t f32_to_f8(float f, enum f8_kind k, bool saturate) {
     return (uint8_t)pack((double)f, &eights[k], saturate || k == F4_E2M1);
 }
 
-/* What a store does. Cast saturates infinities of its own accord. */
+/* What a store does. Cast itself saturates infinities. */
 uint8_t f8_stored(float f, enum f8_kind k) { return f32_to_f8(f, k, !(k == F8_E5M2 && isinf(f))); }
 
 /* The bounds are powers of two, which every floating type holds exactly. */

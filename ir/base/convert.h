@@ -22,7 +22,8 @@ const struct float_format *f8_format(enum f8_kind k); /* not of F8_E8M0 */
 bool f8_kind_of(enum dtype t, enum f8_kind *k);       /* false: no float of at most 8 bits */
 float f8_to_f32(uint8_t v, enum f8_kind k);
 uint8_t f32_to_f8(float f, enum f8_kind k, bool saturate); /* F8_E8M0: E8M0_UP */
-uint8_t f8_stored(float f, enum f8_kind k);                /* saturating, but an infinity stays one in F8_E5M2 */
+uint8_t f8_stored(float f, enum f8_kind k);                /* saturating, except that an infinity remains one in
+                                                            * F8_E5M2 */
 enum e8m0_round { E8M0_UP, E8M0_DOWN, E8M0_NEAREST };      /* Cast's round_mode; up is its default */
 uint8_t f32_to_e8m0(float f, enum e8m0_round r, bool saturate);
 uint16_t f64_to_f16(double d);  /* one rounding */

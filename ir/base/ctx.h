@@ -20,7 +20,7 @@ struct ctx {
     struct module *math;      /* the functions of templates/kernels/math.lir, parsed on first use (ir/define/run.c) */
     int64_t folded, folded_bytes;   /* statements executed and bytes made by constant folding (graph/evaluate.c) */
     VEC(const char *) files_read;   /* by import: the model and its external data */
-    VEC(const struct op *) own_ops; /* operators that the user has given, besides those of the registry */
+    VEC(const struct op *) own_ops; /* operators given by the user, in addition to the registry */
     struct map foreigns;            /* name -> struct foreign: instances of those (lower/ops/foreign.c) */
     int next_id;                    /* variables, buffers, symbols: ids in order of creation */
 };

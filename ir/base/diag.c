@@ -15,7 +15,8 @@ const struct diag_row *diag_explain(int code) {
     return NULL;
 }
 
-/* When the list is full, errors still push out the newest warning or note: the reason of a failure is always shown. */
+/* When the list is full, an error still replaces the newest warning or note: the reason of a failure must always be
+ * shown. */
 static struct diag *new_row(struct diags *d, enum severity s) {
     if (d->n == DIAG_MAX) {
         int i = d->n - 1;
@@ -27,7 +28,7 @@ static struct diag *new_row(struct diags *d, enum severity s) {
     return &d->v[d->n++];
 }
 
-/* Errors stay in the order they came in; only further ones are counted without a row. */
+/* Errors stay in order; the ones beyond the list are only counted. */
 const struct diag *diag_error_since(const struct diags *d, const struct diags *before) {
     int known = before->errors;
     for (int k = 0; k < d->n; k++)
@@ -36,7 +37,8 @@ const struct diag *diag_error_since(const struct diags *d, const struct diags *b
 }
 
 bool diag_is_ours(const struct diags *d, enum diag_code code) {
-    bool text = code == E_PARSE || code == E_VERIFY || code == E_STEP; /* a model holds none of the kind: we wrote it */
+    bool text = code == E_PARSE || code == E_VERIFY || code == E_STEP; /* such codes concern IR text, which models do
+                                                                        * not contain: we wrote it */
     return code == E_BROKEN || (text && !d->ir_text);
 }
 
@@ -95,7 +97,9 @@ void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *
 }
 
 void diag_help(struct diags *d, const char *fmt, ...) {
-    if (!d->n || d->dropped || diag_is_ours(d, d->v[d->n - 1].code)) return; /* nothing that the user could do */
+    if (!d->n || d->dropped || diag_is_ours(d, d->v[d->n - 1].code))
+        return; /* there is nothing that the user could
+                 * do */
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -104,7 +108,7 @@ void diag_help(struct diags *d, const char *fmt, ...) {
     d->v[d->n - 1].help = text_take(&t, d->arena);
 }
 
-/* Tabs are blanks, so that the mark stands where it belongs; of long lines the part around it is shown. */
+/* Tabs become blanks, so that the mark is in the right place; of long lines only the part around it is shown. */
 void diag_excerpt(struct diags *d, int line, const char *text, size_t n, int column, int width) {
     enum { MOST = 100 };
     if (!d->n || d->dropped || column < 1) return;
@@ -136,7 +140,7 @@ static int printable_sequence(const unsigned char *s) {
     return overlong || invalid || control ? 0 : n;
 }
 
-/* Adds the character at s, escaped where it must be; returns how many bytes it took. */
+/* Adds the character at s, escaped if necessary; returns the number of bytes it took. */
 static int add_escaped(struct text *t, const char *s) {
     unsigned char c = (unsigned char)*s;
     int n = 1;

@@ -21,8 +21,8 @@ enum diag_code {
 };
 #undef CODE
 
-/* What the user wants of warnings. Of rules for one code, and of those for all, the last counts; one code before all.
- */
+/* How the user wants warnings treated. The last rule counts, but a rule for one code has priority over rules for
+ * all. */
 enum warning_as { WARN_PLAIN, WARN_ERROR, WARN_NOT };
 struct warning_rule {
     int code; /* 0: all */
@@ -38,20 +38,20 @@ struct diag {
     const char *excerpt;        /* a line of the file, and under it a mark; or NULL */
 };
 enum { DIAG_MAX = 20 };
-/* A copy undoes, put back (`*d = before`), all that was recorded since it was taken. */
+/* Assigning a copy back (`*d = before`) drops everything recorded since it was taken. */
 struct diags {
     struct arena *arena;
     struct diag v[DIAG_MAX]; /* the first ones; later ones are only counted */
     int n, errors, warnings;
     const struct warning_rule *rules;
     int nrules;
-    bool dropped;       /* the newest was only counted, or nobody wants it: its help is dropped too */
+    bool dropped;       /* the newest was only counted, or suppressed: its help is dropped as well */
     const char *file;   /* default for `where` */
     const char *origin; /* default for `origin`: set while a node is being worked on */
     enum diag_format format;
     struct remarks remarks;
-    bool ir_text; /* the input is text of our own IRs: what is wrong with it is not our mistake */
-    int ours;     /* errors that are our mistake */
+    bool ir_text; /* the input is text of our own IRs, so errors in it are not our fault */
+    int ours;     /* number of errors that are our fault */
 };
 
 /* The first error recorded since d was `before`. NULL: there is none, or it was only counted. */
@@ -64,17 +64,18 @@ void diag_node(struct diags *d, enum severity s, enum diag_code code, const char
 void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
              const char *fmt, ...) NN_PRINTF(6, 7);
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
-/* Of the newest: the n bytes of a line of text, with a mark under `width` of them from `column` on (from 1), as
+/* Adds to the newest: the n bytes of a line of text, with `width` of them marked from `column` on (from 1), as
  * compilers show it. */
 void diag_excerpt(struct diags *d, int line, const char *text, size_t n, int column, int width);
-/* Does an error of this code mean a mistake of ours? */
+/* Does an error with this code mean a bug of ours? */
 bool diag_is_ours(const struct diags *d, enum diag_code code);
-/* What to do: its own help; of an error without, what the table says for its code, but for texts of our own IRs, whose
- * writers know. NULL: there is none. */
+/* What to do: the diagnostic's own help, or what the table says for its code, except for texts of our own IRs, whose
+ * authors know. NULL: nothing. */
 const char *diag_remedy(const struct diags *d, const struct diag *row);
-/* Text of all diagnostics, a remedy of the table once. Control characters of model strings are shown as \n, \x1b ... */
+/* The text of all diagnostics; each remedy of the table only once. Control characters of model strings are shown as \n,
+ * \x1b ... */
 void diag_print(const struct diags *d, struct text *out, bool color);
-/* What a code means, for `explain`; NULL if there is none of that number. */
+/* The meaning of a code, for `explain`; NULL if it does not exist. */
 struct diag_row {
     int code;
     const char *title, *cause, *example, *remedy;
@@ -83,7 +84,7 @@ const struct diag_row *diag_explain(int code);
 /* A quoted, escaped copy of a model's string, cut to 60 characters. */
 const char *diag_quote(struct arena *a, const char *s);
 
-/* A broken invariant of ours: prints message and exits 70. Never for user input. */
+/* A bug of ours: an invariant is broken. Prints the message and exits 70. Never for user input. */
 _Noreturn void bug(const char *file, int line, const char *fmt, ...) NN_PRINTF(3, 4);
 #define BUG(...)  bug(__FILE__, __LINE__, __VA_ARGS__)
 #define ASSERT(c) ((c) ? (void)0 : BUG("assertion failed: %s", #c))

@@ -1,5 +1,5 @@
-/* Ends the process, or what die_catch guards, with one line, on stderr: with code 5 when memory runs out, with code 70
- * when an invariant of ours is broken. What a model or a user can do wrong goes through diag.c instead. */
+/* Ends the process, or what die_catch guards, with one line on stderr: code 5 when memory runs out, code 70 for a
+ * broken invariant. Errors of models and users go through diag.c instead. */
 #include "ir/base/die.h"
 #include "ir/base/diag.h"
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void add(struct report *r, const char *s, size_t n) {
     r->n += n;
     r->s[r->n] = 0;
 }
-/* As a shell reads it. What a terminal might obey is left out. */
+/* Quoted for a shell. Characters that might control a terminal are left out. */
 static void add_word(struct report *r, const char *s) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,:/@%";
     bool quoted = !*s || s[strspn(s, plain)];
@@ -57,7 +57,7 @@ const char *die_report(void) {
 static _Thread_local struct die_catch *catcher;
 void die_catch(struct die_catch *c) { catcher = c; }
 
-/* Prints the message, or hands it over; without the program's name then, which is not the caller's. */
+/* Prints the message, or hands it to the catcher, then without the program's name, which is not the caller's. */
 _Noreturn NN_PRINTF(2, 0) static void leave(int status, const char *fmt, va_list ap) {
     if (!catcher) {
         fputs("gcc2nn: ", stderr);
@@ -85,7 +85,7 @@ void die_memory(size_t wanted) {
 void die_limit(size_t limit) { leave_with(EXIT_ENV, "the memory limit of %zu bytes was reached", limit); }
 
 void bug(const char *file, int line, const char *fmt, ...) {
-    static _Thread_local char where[2000]; /* there may be no memory left */
+    static _Thread_local char where[2000]; /* static, because there may be no memory left */
     va_list ap;
     va_start(ap, fmt);
     int n = snprintf(where, sizeof where, "internal error at %s:%d: ", file, line);

@@ -10,7 +10,7 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-/* The slot that holds key, or the free one where it belongs. cap is a power of two and never full. */
+/* The slot of key, or the free slot for it. cap is a power of two, and the table is never full. */
 static struct map_slot *find(const struct map *m, uint64_t key) {
     size_t i = mix(key) & (m->cap - 1);
     while (m->slots[i].value && m->slots[i].key != key) i = (i + 1) & (m->cap - 1);

@@ -1,11 +1,11 @@
-/* The one place that asks the system for memory. See memory.h. */
+/* The only file that requests memory from the system. See memory.h. */
 #include "ir/base/memory.h"
 #include "ir/base/die.h"
 #include <stdint.h>
 #include <stdlib.h>
 
 bool memory_can(size_t bytes) {
-    void *volatile p = malloc(bytes ? bytes : 1); /* volatile: an allocation that nobody uses may be left out */
+    void *volatile p = malloc(bytes ? bytes : 1); /* volatile: otherwise compilers may drop an unused allocation */
     bool can = p != NULL;
     free(p);
     return can;

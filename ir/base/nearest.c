@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Letters to replace, add, leave out, or exchange with their neighbours (Damerau and Levenshtein; no letter twice). */
+/* Number of letters to replace, add, leave out, or exchange with their neighbours (Damerau and Levenshtein; each letter
+ * at most once). */
 static int distance(const char *a, const char *b) {
     enum { MAX = 40 };
     int rows[3][MAX + 1], n = (int)strlen(a), m = (int)strlen(b);
@@ -25,14 +26,15 @@ static int distance(const char *a, const char *b) {
     }
     return rows[n % 3][m];
 }
-/* Of a word that was begun or went on too far. */
+/* One is the beginning of the other. */
 static bool begins(const char *word, const char *name) {
     size_t n = strlen(word), m = strlen(name), shorter = n < m ? n : m;
     return shorter >= 3 && !strncmp(word, name, shorter);
 }
 const char *nearest_name(const char *word, const char *const *names, int n) {
     const char *best = NULL;
-    int letters = (int)strlen(word), least = letters / 3 + (letters < 3 ? 2 : 1); /* a third of them may be wrong */
+    int letters = (int)strlen(word), least = letters / 3 + (letters < 3 ? 2 : 1); /* a third of the letters may be
+                                                                                   * wrong */
     for (int i = 0; i < n; i++) {
         int d = distance(word, names[i]);
         if (d < least || (d == least && best && *best != *word && *names[i] == *word)) least = d, best = names[i];

@@ -16,7 +16,7 @@ int remark_kind_named(const char *word, size_t n) {
         if (strlen(names[k]) == n && !memcmp(word, names[k], n)) return k;
     return -1;
 }
-/* The last part of an origin between two marks: its name, its operator. */
+/* Compares the last part of an origin between two marks, such as its name or its operator. */
 static bool part_matches(const char *origin, size_t n, char open, char close, const char *pattern) {
     char part[256];
     size_t end = n;

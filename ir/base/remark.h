@@ -38,8 +38,8 @@ struct remarks {
     VEC(struct remark) v;
 };
 bool remark_wanted(const struct ctx *c, enum remark_kind k, const char *origin);
-/* An origin has a line for each node that one stands for: the first, which is its own. */
+/* An origin has a line for each node that it stands for; returns the first, its own. */
 const char *origin_own(struct ctx *c, const char *origin);
-/* Kept if it is wanted. origin: the node's; of several lines, the first one. */
+/* Recorded if it is wanted. origin: the node's; of several lines, the first one is used. */
 void remark(struct ctx *c, enum remark_kind k, const char *origin, const char *fmt, ...) NN_PRINTF(4, 5);
 #endif

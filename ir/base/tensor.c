@@ -22,8 +22,8 @@ int64_t dtype_packed_bytes(enum dtype t, int64_t count) {
     return count / per_byte + (count % per_byte != 0);
 }
 
-/* Counts checked by multiplication of the non-zero dims, so that [0, 2^40, 2^40] is refused like any other too large
- * shape. */
+/* The count is checked by multiplying only the non-zero dims, so that [0, 2^40, 2^40] is refused like any other shape
+ * that is too large. */
 static int64_t checked_count(const int64_t *dims, int rank) {
     int64_t n = 1;
     bool empty = false;
@@ -130,7 +130,7 @@ static int64_t int_of_bits(enum dtype t, uint64_t v) {
     return (int64_t)v;
 }
 
-/* Element i lies there as it is: most weights do, and of those there are millions. */
+/* Element i can be copied unchanged: true for most weights, of which there are millions. */
 static bool is_at(const struct tensor *t, enum dtype type, size_t size, int64_t i) {
     return t->type == type && t->source != TS_SPLAT && i >= 0 && (uint64_t)i < t->nbytes / size;
 }
@@ -144,13 +144,13 @@ double tensor_f(const struct tensor *t, int64_t i) {
     return t->type == U64 ? (double)v : (double)int_of_bits(t->type, v);
 }
 
-/* Above INT64_MAX, elements of u64 come as negative numbers with the same bits. */
+/* Elements of u64 above INT64_MAX become negative numbers with the same bits. */
 int64_t tensor_i(const struct tensor *t, int64_t i) {
     uint64_t v = element(t, i);
     return dtype_is_float(t->type) ? f64_to_i64_sat(float_of_bits(t->type, v)) : int_of_bits(t->type, v);
 }
 
-/* Weights by the million are looked at in their own type. */
+/* in its own type, since weights may have millions of elements */
 #define RANGE(type)                                                                                                    \
     do {                                                                                                               \
         type v, least = (type)*lo, most = (type)*hi;                                                                   \
@@ -212,7 +212,7 @@ static bool same_wide(const struct tensor *a, const struct tensor *b, int64_t n)
     return true;
 }
 
-/* Same type, shape and bits; where the bytes come from does not matter. */
+/* Same type, shape and bits, whatever the source of the bytes. */
 bool tensor_equal(const struct tensor *a, const struct tensor *b) {
     if (a->type != b->type || a->rank != b->rank) return false;
     for (int i = 0; i < a->rank; i++)

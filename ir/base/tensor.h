@@ -24,7 +24,7 @@ struct tensor {
     size_t nbytes; /* of what `bytes` holds */
     const struct str_elem *strs;
     const char *name;  /* as in the model; may be NULL */
-    uint64_t stand_in; /* not 0: the contents are made up in place of those with this hash (graph_parse) */
+    uint64_t stand_in; /* not 0: the contents are made up, and replace those with this hash (graph_parse) */
 };
 int64_t tensor_count(const struct tensor *t); /* elements; dims were checked when it was made */
 /* Bytes of `count` elements as packed constant; -1 on overflow. */

@@ -49,7 +49,7 @@ char *text_take(struct text *t, struct arena *a) {
     return s;
 }
 
-/* A program that links this code may have called setlocale; a decimal comma must not reach any output. */
+/* A program that links this code may have called setlocale, but a decimal comma must not get into any output. */
 static locale_t enter_c_locale(void) {
     static _Atomic(locale_t) c;
     locale_t l = c;
@@ -61,7 +61,7 @@ static locale_t enter_c_locale(void) {
     return uselocale(l);
 }
 
-/* vsnprintf never fails for the formats we use but for want of memory. */
+/* For the formats used here, vsnprintf only fails for lack of memory. */
 static size_t print_into(char *p, size_t cap, const char *fmt, va_list ap) {
     locale_t before = enter_c_locale();
     va_list again;
@@ -113,14 +113,14 @@ static bool add_special(struct text *t, double x) {
     return !isfinite(x);
 }
 
-/* Adds digits, with ".0" when nothing else says that this is not an integer. */
+/* Adds digits, with ".0" if they would otherwise look like an integer. */
 static void add_digits(struct text *t, const char *digits) {
     text_add(t, digits);
     if (!strpbrk(digits, ".e")) text_add(t, ".0");
 }
 
-/* %.6g gives back every decimal of 6 digits that a normal float was read from (15 for double), so shorter precisions
- * need no try there; subnormal numbers have fewer digits. 9 (17) digits always suffice. */
+/* %.6g returns every decimal of 6 digits from which a normal float was read (15 for double), so shorter precisions need
+ * not be tried; subnormal numbers have fewer digits. 9 (17) digits are always enough. */
 void text_f32(struct text *t, float x) {
     if (add_special(t, x)) return;
     char s[48];

@@ -68,8 +68,8 @@ static bool is_bare(int folder) {
 }
 
 /* ---- the marker */
-/* The name at *at, which moves behind it. A line that is cut short names a file that was not made yet. Called by the
- * signal handler, too. */
+/* The name at *at, which moves past it. An incomplete line names a file that does not exist yet. Also called by the
+ * signal handler. */
 static bool next_name(int marker, off_t *at, char *name) {
     ssize_t n = pread(marker, name, NAME_MAX + 1, *at);
     char *end = n > 0 ? memchr(name, '\n', (size_t)n) : NULL;
@@ -85,8 +85,8 @@ file_names workdir_names(const struct workdir *w) {
         PUSH(w->diags->arena, &all, arena_copy(w->diags->arena, name, strlen(name) + 1));
     return all;
 }
-/* A marker, or the begin of one in a folder without anything else: its writer was killed. Of a folder that was just
- * made nothing is asked for which memory is needed: there is nobody yet who removes it if there is none. */
+/* Is it a marker, or the beginning of one in an otherwise empty folder, whose writer was killed? For a folder that was
+ * just made, nothing is done that needs memory: if that failed, nobody would remove the folder yet. */
 static bool is_marker(const struct workdir *w, bool made) {
     char b[HEAD];
     struct stat st;
@@ -102,12 +102,12 @@ static void remove_dir(struct workdir *w) {
     unlinkat(w->dir, MARKER, 0);
     unlinkat(w->parent, w->name, AT_REMOVEDIR);
 }
-/* Also what a signal does: what is called here is what POSIX allows there. */
+/* Also called by a signal handler, so it only calls functions that POSIX allows there. */
 static void remove_new(void *env) {
     struct workdir *w = env;
     char name[NAME_MAX + 1];
     struct stat fresh, st;
-    /* What has taken its place is not ours to remove any more. */
+    /* something that has taken its place is not ours to remove */
     if (w->fresh >= 0 && fstat(w->fresh, &fresh) == 0 && fstatat(w->dir, WORKDIR_NEW, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         same_file(&fresh, &st)) {
         for (off_t at = HEAD; next_name(w->marker, &at, name);) remove_file(w->fresh, name);
@@ -133,7 +133,8 @@ static void release(struct workdir *w) {
     if (w->dir >= 0) close(w->dir);
     w->marker = w->dir = -1;
 }
-/* What we have open is what the names mean: whoever worked here before has not removed it meanwhile. */
+/* The open folder and marker are still those that the names refer to: a previous user has not removed them
+ * meanwhile. */
 static bool still_there(const struct workdir *w) {
     struct stat dir, marker, a, b;
     return fstat(w->dir, &dir) == 0 && fstat(w->marker, &marker) == 0 &&
@@ -143,7 +144,7 @@ static bool still_there(const struct workdir *w) {
 static bool lock(const struct workdir *w, bool made) {
     for (int k = 0; k < WAIT_SECONDS * 100; k++) {
         if (flock(w->marker, LOCK_EX | LOCK_NB) == 0) return true;
-        /* A file system without locks: what we just made is ours all the same, and nobody will take it over. */
+        /* the file system has no locks: what we have just made is ours anyway, and nobody will take it over */
         if (errno != EWOULDBLOCK && errno != EINTR) return made;
         cleanup_release();
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

@@ -1,10 +1,10 @@
-/* Where output is made before it takes its place: a folder beside or inside of that place, `new` in it, and a marker
- * file. The marker proves that gcc2nn made the folder; whoever works there holds a lock on it; and it lists every file
- * of `new`, each before it is made. So a process that is killed at any moment leaves a folder of which the next one
- * knows that nobody works there, and what in it may be removed. docs/output.md states the rules.
+/* Where output is made before it is moved to its place: a folder beside or inside of that place, with `new` in it and a
+ * marker file. The marker proves that gcc2nn made the folder; whoever works there holds a lock on it; and it lists
+ * every file of `new` before it is made. So after a process was killed at any moment, the next one knows that nobody
+ * works there, and what it may remove. docs/output.md states the rules.
  *
- * All is reached from open folders, never by path from the root, and no link is followed: who may write beside the
- * output cannot turn us elsewhere. */
+ * Everything is accessed relative to open folders, never by absolute path, and without following links: somebody with
+ * write access beside the output cannot redirect us. */
 #ifndef NN_IR_BASE_WORKDIR_H
 #define NN_IR_BASE_WORKDIR_H
 #include "ir/base/diag.h"
@@ -12,35 +12,35 @@
 #include <dirent.h>
 
 #define WORKDIR_NEW "new"
-#define WORKDIR_OLD "old" /* what stood in the place before, until it is gone */
+#define WORKDIR_OLD "old" /* what was at the output's place before, until it is removed */
 typedef VEC(const char *) file_names;
 
 struct workdir {
     struct diags *diags;
-    const char *shown; /* the output's place, as the user calls it */
-    int parent;        /* the folder that holds this one; not ours to close */
-    const char *name;  /* there */
+    const char *shown; /* the output's place, as the user names it */
+    int parent;        /* the folder that contains this one; closed by the caller */
+    const char *name;  /* its name there */
     int dir, marker;   /* the folder and its marker, locked */
     int fresh;         /* `new` in it, or -1 */
     int noted;         /* for cleanup_drop */
 };
 
-/* Makes the folder, or takes over what a killed process left; waits while another one works there. 0: done, but for
- * what is left over, see workdir_names. -1: a diagnostic was recorded. Else the errno of making it. */
+/* Makes the folder, or takes over what a killed process left; waits while another process works there. 0: done, except
+ * for leftovers, see workdir_names. -1: a diagnostic was recorded. Otherwise the errno of making it. */
 int workdir_open(struct workdir *w, struct diags *d, int parent, const char *name, const char *shown);
-/* What the marker lists: after workdir_open what the killed process made in `new`, later what we have. */
+/* The files listed in the marker: after workdir_open those that the killed process made in `new`, later ours. */
 file_names workdir_names(const struct workdir *w);
-/* Removes what that process left in `new`, where nothing of it is of use. false: a diagnostic. */
+/* Removes what that process left in `new`, when none of it is useful. false: a diagnostic. */
 bool workdir_clear(struct workdir *w);
 /* Empties the list and makes `new`, which must not be there. false: a diagnostic. */
 bool workdir_begin(struct workdir *w);
 /* A new file in `new`, for reading and writing; -1: a diagnostic. */
 int workdir_create(struct workdir *w, const char *name);
-/* Closes it. false, after a diagnostic: it was not written (`written` false, errno says why), or closing it failed. */
+/* Closes it. false, after a diagnostic: writing had failed (`written` false, errno says why), or closing did. */
 bool workdir_finish(const struct workdir *w, const char *name, int fd, bool written);
-/* `new` is about to go to its place: from here on nothing of it is removed when the process ends. */
+/* `new` is about to be moved to its place: from now on nothing in it is removed when the process ends. */
 void workdir_keep(struct workdir *w);
-/* Removes `new` with the files that are listed, and closes. */
+/* Removes `new` with the listed files, and closes. */
 void workdir_abandon(struct workdir *w);
 /* Removes the folder and closes. While `new` or `old` is in it, it stays as it is. */
 void workdir_close(struct workdir *w);
@@ -50,10 +50,10 @@ bool workdir_problem(const struct workdir *w, const char *what, const char *name
 /* ---- folders that are open */
 int open_folder(int at, const char *name); /* no link; -1: errno */
 DIR *folder_entries(int folder);           /* NULL: errno */
-const char *next_entry(DIR *d);            /* but `.` and `..`; NULL: no more */
-/* A regular file; anything else of that name stays. */
+const char *next_entry(DIR *d);            /* except `.` and `..`; NULL: no more */
+/* Removes a regular file; anything else with that name stays. */
 bool remove_file(int folder, const char *name);
-bool is_file_name(const char *name); /* of one file in a folder: no path, no `.`, no `..` */
-/* All of the bytes; false: errno. */
+bool is_file_name(const char *name); /* of a single file in a folder: no path, not `.` or `..` */
+/* Writes all bytes; false: errno. */
 bool write_all(int fd, const void *bytes, size_t n);
 #endif

@@ -15,7 +15,7 @@ static void add_inputs(struct text *t) {
         else text_char(t, '_');
     }
 }
-/* What says of shapes that they are wrong, and no more, says which ones there are. */
+/* Fails if a shape check is known to fail; its diagnostic says which shapes. */
 void fail(enum diag_code code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -134,7 +134,7 @@ expr def_element(struct ctx *c, const struct value *v, int64_t k) {
     if (vt == STR || dtype_is_complex(vt)) return NULL;
     return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(v->init, k)) : x_const_i(c, vt, tensor_i(v->init, k));
 }
-/* That of a constant, or of a tensor of one element, that has no other; NULL. */
+/* The element of a constant, or of a tensor of one element; otherwise NULL. */
 static expr only_element(struct ctx *c, const struct value *v) {
     bool one = v->elems ? v->nelems == 1 : v->init && (v->init->source == TS_SPLAT || tensor_count(v->init) == 1);
     return one ? def_element(c, v, 0) : NULL;
@@ -152,7 +152,8 @@ E everywhere(T t) {
     return e && !x_has(e, XF_VAR) ? e : NULL;
 }
 static E known(T t, int k) { return t && t->val ? def_element(DEF_CTX, t->val, k) : NULL; }
-static E known_index(T t, int k) { /* NULL too for 32-bit arithmetic that may wrap: no dim, a size of the run */
+static E known_index(T t, int k) { /* NULL for 32-bit arithmetic that may wrap as well: a size found at run time, not a
+                                    * dim */
     E e = known(t, k);
     if (e) e = x_toidx(DEF_CTX, e);
     return e && !x_has(e, XF_TOIDX) ? e : NULL;
@@ -273,7 +274,7 @@ E least(enum dtype t) { return red_identity(DEF_CTX, RED_MAX, t); }
 E greatest(enum dtype t) { return red_identity(DEF_CTX, RED_MIN, t); }
 static double number(E e) { return e->type == F32 || e->type == F64 ? e->u.f : (double)e->u.i; }
 static bool any_float(E e) { return e->type == F32 || e->type == F64; }
-/* As a value of type t, which has to hold it: a part cut off would be a wrong answer. */
+/* As a constant of type t, which must be able to hold it: truncating it would give a wrong answer. */
 static E literal(E e, enum dtype t) {
     double v = number(e);
     if (fail_if((dtype_is_int(t) || t == IDX) && !(floor(v) == v && isfinite(v)), E_TYPE,
@@ -321,7 +322,7 @@ E floor_(E a) { return x_un(DEF_CTX, X_FLOOR, a); }
 E ceil_(E a) { return x_un(DEF_CTX, X_CEIL, a); }
 E trunc_(E a) { return x_un(DEF_CTX, X_TRUNC, a); }
 E rint_(E a) { return x_un(DEF_CTX, X_RINT, a); }
-/* Of sizes only. */
+/* Only for sizes. */
 static void refute(enum xop op, E a, E b) {
     struct def *d = def_now;
     bool sizes = (a->type == IDX || a->op == X_CONST) && (b->type == IDX || b->op == X_CONST);
@@ -368,7 +369,7 @@ E cast(enum dtype to, E a) {
     if (a->op == X_POISON) return a;
     enum dtype v = dtype_value(to);
     if (v == to || to == BOOL) return x_cast(c, v, a);
-    if (any_float(a) && v == I32) { /* floats saturate to the narrow type, integers wrap; of NaN 0 is made (N6) */
+    if (any_float(a) && v == I32) { /* floats saturate to the narrow type, integers wrap, NaN becomes 0 (N6) */
         enum dtype from = (enum dtype)a->type;
         double lo, hi;
         int_range(to, &lo, &hi);
@@ -400,7 +401,7 @@ static bool indices(T t, X i, E *out) {
     for (int k = 0; k < i.n; k++) out[k] = x_toidx(DEF_CTX, i.v[k]);
     return true;
 }
-/* One of the indices is a number that the dimension does not have. */
+/* An index is a number that is out of range. */
 static bool outside(T t, const E *v) {
     int64_t i, n;
     for (int k = 0; k < t->rank; k++)
@@ -409,7 +410,7 @@ static bool outside(T t, const E *v) {
 }
 E at(T t, X i) {
     E v[X_MAX_LIST];
-    for (int k = 0; t && k < t->rank; k++) /* nothing to read, nothing that reads it */
+    for (int k = 0; t && k < t->rank; k++) /* an empty tensor: nothing can be read */
         if (x_is(t->dims[k], 0)) return x_num(DEF_CTX, dtype_value(t->type), 0);
     if (!indices(t, i, v)) return x_poison(DEF_CTX);
     if (outside(t, v)) {
@@ -437,8 +438,8 @@ E wrap_index(E v, E n) {
     return x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_LT, i, idx(0)), x_add(DEF_CTX, i, n), i), n);
 }
 E within(E i, E n) { return x_guard(DEF_CTX, i, n); }
-/* a is min(b, n) for a number n above 1, as a table that is cut to the length of b: where it is 1, b is, too, so
- * neither is ever stretched to the other. */
+/* a is min(b, n) for a number n above 1, such as a table truncated to the length of b. If a is 1, so is b, so neither
+ * is ever broadcast to the other. */
 static bool cut_to(E a, E b) {
     int64_t n;
     for (int side = 0; a->op == X_MIN && side < 2; side++)
@@ -464,11 +465,11 @@ X bcast(T t, X i) {
         else if (extent && cut_to(d, extent)) r = push(r, v);
         else
             r = push(r, x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_EQ, d, idx(1)), idx(0), v),
-                                d)); /* equal by a check only */
+                                d)); /* equal only thanks to a check */
     }
     return r;
 }
-/* The open dims that were broadcast together to e, sorted. */
+/* The open dims whose broadcasting gave e, sorted. */
 static X broadcast_together(X dims, E e) {
     if (e->op == X_SELECT && e->arg[0] == x_cmp(DEF_CTX, X_EQ, e->arg[2], idx(1)))
         return broadcast_together(broadcast_together(dims, e->arg[1]), e->arg[2]);
@@ -477,7 +478,7 @@ static X broadcast_together(X dims, E e) {
     if (at < dims.n && dims.v[at] == e) return dims;
     return cat(push(sub_list(dims, 0, at), e), sub_list(dims, at, dims.n - at));
 }
-/* The first of them that is not 1: the same expression, in whatever order they met. */
+/* The first of them that is not 1: the same expression, in whatever order they were combined. */
 static E stretched(E a, E b) {
     X dims = broadcast_together(broadcast_together(list0(), a), b);
     E r = dims.v[dims.n - 1];
@@ -496,8 +497,8 @@ static E bcast_dim(E a, E b, int axis) {
         require(x_cmp(c, X_EQ, a, b), "shapes do not broadcast on axis %d", axis);
         return cut_to(a, b) ? b : a;
     }
-    /* Of one that is known (it is not 1) the result is that, and the larger one where the order is known: an empty one
-     * against 1 is refused then. A multiple of the other is not 1 unless both are. */
+    /* If one is known not to be 1, it is the result; if their order is known, the larger one, so that an empty dim
+     * against 1 is refused. A multiple of the other is 1 only if both are. */
     E r = a->op == X_CONST                               ? a
           : b->op == X_CONST                             ? b
           : x_proves_le(c, a, b) || is_multiple(c, b, a) ? b

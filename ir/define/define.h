@@ -50,16 +50,16 @@ E value(T t, int k, int64_t lo, int64_t hi);
 bool values_known(T t); /* all elements known at compile time (maybe symbolically) */
 /* Number of elements of a 1-D (or 0-D) tensor when that is constant; -1 and a diagnostic otherwise. */
 int count_of(T t);
-/* The same of a vector whose length decides about the rank of result 0, which is base + sign * length. Where only the
- * run knows the length, the rank may be said (rank_said); then the length is checked in the run. */
+/* The same for a vector whose length determines the rank of result 0, which is base + sign * length. If only the run
+ * knows the length, the rank may be given otherwise (rank_said); then the length is checked at run time. */
 int count_by_rank(T t, int base, int sign);
-/* The rank of result 0 by --rank, by what is known of it already, or by what the model declares; -1: nothing says it.
- */
+/* The rank of result 0 according to --rank, to what is known already, or to the model's declaration; -1: unknown. */
 int rank_said(void);
 void rank_unsaid(void); /* the diagnostic */
 /* Element k of any constant float/int tensor as double (scalars such as Clip's min); false when not constant. */
 bool const_value(T t, int64_t k, double *v);
-E everywhere(T t); /* what each element is known to be, however many there are; NULL: nothing is, or there are others */
+E everywhere(T t); /* the value that all elements are known to have, however many there are; NULL: unknown, or they
+                    * differ */
 
 /* ---- lists */
 X list0(void);
@@ -84,8 +84,8 @@ X raxes(X extents, const char *names);
 E num(double v);
 E idx(int64_t v);
 E typed(enum dtype value_type, double v);
-E least(enum dtype value_type);    /* what max leaves every value with: -inf or the smallest integer */
-E greatest(enum dtype value_type); /* and min */
+E least(enum dtype value_type);    /* the initial value for max, below all others: -inf or the smallest integer */
+E greatest(enum dtype value_type); /* the same for min */
 E add(E a, E b), sub(E a, E b), mul(E a, E b), div_(E a, E b), mod_(E a, E b), fma_(E a, E b, E c);
 E min_(E a, E b), max_(E a, E b), neg(E a), abs_(E a), sqrt_(E a), floor_(E a), ceil_(E a), trunc_(E a), rint_(E a);
 E lt(E a, E b), le(E a, E b), gt(E a, E b), ge(E a, E b), eq(E a, E b), ne(E a, E b);
@@ -95,7 +95,7 @@ E cast(enum dtype to_storage, E a); /* to a storage type: value cast plus roundi
 E bitcast_(enum dtype value_type, E a);
 E is_nan(E a);
 E val(E index);      /* an index as i64 value */
-E index_of(E value); /* an integer value as index; nothing is proved of it, clamp or wrap it */
+E index_of(E value); /* an integer value as index; nothing is proved about it: clamp or wrap it */
 /* Math functions of templates/kernels/math.lir by name ("exp", "log", "tanh", "erf", "sin" ...), for F32 and F64. */
 E fn1(const char *name, E a);
 E fn2(const char *name, E a, E b);
@@ -103,7 +103,7 @@ E fn2(const char *name, E a, E b);
 E native_call(const char *name, const E *args);
 #define NATIVE(name, ...) native_call(name, (const E[]){__VA_ARGS__})
 #define exp_(a)           fn1("exp", a)
-#define exp_term_(a)      fn1("exp_term", a) /* a <= 0, of a sum whose greatest term is 1 */
+#define exp_term_(a)      fn1("exp_term", a) /* a <= 0: a term of a sum whose greatest term is 1 */
 #define log_(a)           fn1("log", a)
 #define tanh_(a)          fn1("tanh", a)
 #define erf_(a)           fn1("erf", a)
@@ -111,11 +111,12 @@ E native_call(const char *name, const E *args);
 
 /* ---- access */
 E at(T t, X i);            /* element; every index must be in range or guarded */
-E known_at(T t, X i);      /* the same; what is known of the element, and nothing is read, where something is */
+E known_at(T t, X i);      /* the same; but if the element is known, its value without reading it */
 E at_or(T t, X i, E fill); /* fill where any index is outside */
 /* A run-time index value made safe: negative wraps by n, outside sets the fault flag and reads 0. */
 E wrap_index(E v, E n);
-/* An index that is below n only by a `require` before: sizes that are equal when the model runs may have two names. */
+/* An index that is below n only thanks to an earlier `require`: sizes that are equal at run time may have different
+ * names. */
 E within(E i, E n);
 /* Indices of t for the result index i under numpy broadcasting (t's rank <= i.n); dims not known to be 1 or equal
  * read index select(d==1, 0, i). */
@@ -134,30 +135,31 @@ T result(int k, enum dtype t,
          X dims); /* declares result k, to be filled by a kernel call or by stages through `stage_into` */
 T scratch(const char *name, enum dtype t, X dims);
 T const_table(const char *name, const struct tensor *t); /* a constant that the node brings */
-T kept_bytes(const char *name, E n); /* room for the bytes of strings that the node makes, until the run ends */
+T kept_bytes(const char *name, E n); /* memory for the bytes of strings that the node makes, until the run ends */
 void stage_into(
     T t, X axes, X index,
     E value); /* t[index] = value for all axes: a scatter; index must be injective or the last write wins in order */
-void stage_apart(T t, X axes, X index, E value); /* the same where no two places are one, in any order */
+void stage_apart(T t, X axes, X index, E value); /* the same, if all indices are different; in any order */
 /* A kernel of templates/kernels/<name>.lir: bufs in parameter order, sizes in the order of its symbols. `type` replaces
  * $T, the type of buffer k (0 to 9) $k. */
 void call_kernel(const char *name, enum dtype type, const T *bufs, int nbufs, const E *args, int nargs);
-/* That text, as a procedure of m; types: those of its first n buffers. */
+/* The text as a procedure of m; types: those of its first n buffers. */
 struct proc *kernel_of_text(struct ctx *c, struct module *m, const char *name, enum dtype type, const enum dtype *types,
                             int n);
-/* A function that is not ours, on whole tensors, or with `each` on the slices at those leading indices: for all of
- * them, in any order. ops and numbers as its parameters say; grid: six sizes for its GPU body, or NULL. */
+/* A foreign function on whole tensors; with `each`, on the slices at all values of those leading indices, in any order.
+ * ops and numbers as its parameters require; grid: six sizes for its GPU body, or NULL. */
 struct foreign;
 struct foreign_slice {
     T t;
-    bool each; /* else it gets all of t */
+    bool each; /* otherwise it gets all of t */
 };
 void call_foreign(struct foreign *f, const struct foreign_slice *ops, int nops, const E *numbers, int nnumbers, X each,
                   const E *grid);
 /* A size that a kernel computed: element k of integer tensor t, as a new produced symbol in lo..hi. */
 E size_from(const char *name, T t, int k, E lo, E hi);
-/* Must hold: folds to nothing when proved; a diagnostic when refuted; else a run-time check. The diagnostic ends with
- * the numbers of the comparisons that do not hold, as far as they are written inside of the parentheses. */
+/* A condition that must hold: folds to nothing if it is proved, gives a diagnostic if it is refuted, otherwise becomes
+ * a run-time check. The diagnostic ends with the numbers of comparisons that fail, provided they are written inside of
+ * the parentheses. */
 #define require(cond, ...) (require_begin(), require_that(cond, __VA_ARGS__))
 void require_begin(void);
 void require_that(E cond, const char *fmt, ...) NN_PRINTF(2, 3);
@@ -165,7 +167,7 @@ E multiple_of(E a, E n);       /* a % n == 0 */
 const char *size_text(E size); /* for messages: a number, or an expression over the names of symbols */
 void fail(enum diag_code code, const char *fmt, ...) NN_PRINTF(2, 3); /* the node cannot be compiled */
 void help(const char *text);                                          /* what to do about the last `fail` */
-/* cond; where it holds the node cannot be compiled: `if (fail_if(...)) return;` */
+/* cond; if it holds the node cannot be compiled: `if (fail_if(...)) return;` */
 #define fail_if(cond, ...) ((cond) && (fail(__VA_ARGS__), true))
 
 /* ---- expansions: an op as other nodes (run with .expand). Values are graph values. */
@@ -191,10 +193,10 @@ V n_const_f(enum dtype t, double v); /* scalar */
 struct node *n_node(const char *op_type, const V *ins, int nins,
                     int nouts); /* several outputs, attributes through node_set_attr */
 struct node *n_node_in(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
-/* The same of the domain gcc2nn: operators that stand in expansions only. Its results have types. */
+/* The same for the domain gcc2nn: operators that only occur in expansions. Its results have types. */
 struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs);
 V n_inferred(struct node *n); /* its first result; NULL for NULL and after a diagnostic */
-V n_cast(V v, enum dtype to); /* v itself where it is of that type */
+V n_cast(V v, enum dtype to); /* v itself if it has that type */
 V n_transpose(V v, const int64_t *perm, int n);
 V n_dim(V v, int k); /* dim k as a vector of one i64 */
 struct attr attr_int(const char *name, int64_t v);
@@ -209,7 +211,7 @@ int gdims(V v, E *dims); /* rank (or -1) and dims, known in expansions of inferr
 /* ---- running definitions (the driver's side) */
 /* Infers the types (and symbolically known contents) of n's outputs by running its definition. false: diagnostics. */
 bool def_infer(struct graph *g, struct node *n);
-/* Only what every row says: arity, element types, kinds of attributes. For operators with regions. */
+/* Checks only what every row specifies: arity, element types, kinds of attributes. For operators with regions. */
 bool def_check(struct graph *g, struct node *n);
 /* Runs n's definition and appends its statements to `into`, with buffers of `p` for n's inputs and outputs given by
  * `buf_of` (called once for each; may make them). Stages of the node get the node's origin as comment. */

@@ -42,7 +42,7 @@ T result(int k, enum dtype t, X dims) {
     T r = def_tensor_new(t, dims);
     if (!r) return NULL;
     struct value *v = k < def_now->n->outs.n ? def_now->n->outs.v[k] : NULL;
-    if (!v) { /* not wanted: computed into scratch, dead code elimination may drop it */
+    if (!v) { /* not used: computed into scratch, which dead code elimination may drop */
         r->buf = buf_new(DEF_CTX, def_now->p, "unused", t, SC_ARENA, r->dims, r->rank);
         def_append(s_alloc(DEF_CTX, r->buf));
         return r;
@@ -75,8 +75,8 @@ static void put_stage(T t, X ax, enum red_op op, X r, E v, E init) {
         init = init->op == X_CONST
                    ? x_num(c, vt, init->type == F32 || init->type == F64 ? init->u.f : (double)init->u.i)
                    : x_cast(c, vt, init);
-    struct subst own = {
-        {.arena = &c->arena}}; /* definitions use one list of axes for several stages; a variable has one loop */
+    struct subst own = {{.arena = &c->arena}}; /* definitions may use one list of axes for several stages, but a
+                                                * variable has only one loop */
     for (int k = 0; k < ax.n; k++) va[k] = own_axis(&own, ax.v[k]);
     for (int k = 0; k < r.n; k++) {
         if (r.v[k]->op != X_VAR) return;
@@ -125,8 +125,8 @@ void stage_apart(T t, X ax, X index, E v) { put_into(t, ax, index, v, true); }
 
 /* ---- kernels in loop IR text */
 enum { TYPED_BUFS = 10 }; /* $0 to $9 */
-/* The text with its types: $T is t, $A what numbers of that type are summed in, $0 to $9 are those of the buffers. The
- * types of buffers it names go into *name. */
+/* The text with types filled in: $T is t, $A the type in which its sums are accumulated, $0 to $9 the types of the
+ * buffers. Those that it uses are added to *name. */
 static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t, const enum dtype *types, int ntypes,
                          const char **name) {
     struct text r = {0};
@@ -216,12 +216,12 @@ E size_from(const char *name, T t, int k, E lo, E hi) {
     if (!t || lo->op == X_POISON || hi->op == X_POISON) return x_poison(c);
     int64_t n, least, most;
     if (t->rank > 1 || (t->rank && x_is_int(t->dims[0], &n) && k >= n) ||
-        (x_is_int(lo, &least) && x_is_int(hi, &most) && least > most)) { /* an axis of a scalar, say */
+        (x_is_int(lo, &least) && x_is_int(hi, &most) && least > most)) { /* such as an axis of a scalar */
         def_unfit();
         return x_poison(c);
     }
     int at = d->nsyms++;
-    if (at == d->n->syms.n) { /* the same symbol each time the definition runs */
+    if (at == d->n->syms.n) { /* the same symbol every time the definition runs */
         int64_t l0, l1, h0, h1;
         x_bounds(c, lo, &l0, &l1), x_bounds(c, hi, &h0, &h1);
         const char *n = name ? internf(c->names, "%s_%d", name, d->n->id) : internf(c->names, "n%d_%d", d->n->id, at);
@@ -259,7 +259,7 @@ static const char *refuted_text(const struct refuted *r) {
 static int by_text(const void *a, const void *b) {
     return strcmp(refuted_text((const struct refuted *)a), refuted_text((const struct refuted *)b));
 }
-/* In one order, whatever order the compiler evaluates arguments in. */
+/* In a fixed order: compilers may evaluate arguments in any order. */
 static void add_refuted(struct def *d, struct text *t) {
     qsort(d->refuted, (size_t)d->nrefuted, sizeof *d->refuted, by_text);
     for (int k = 0; k < d->nrefuted; k++) {

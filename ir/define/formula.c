@@ -9,7 +9,7 @@ struct evaluation {
 };
 static E value_of(struct evaluation *q, const struct formula *f);
 
-/* Of indices the builder's division is that towards minus infinity. */
+/* For indices, the builder's division rounds towards minus infinity. */
 static bool may_be_negative(E e) {
     int64_t lo, hi;
     x_bounds(DEF_CTX, e, &lo, &hi);
@@ -27,7 +27,7 @@ static E quotient(E a, E b, bool rest) {
 static E as_type(E e, enum dtype t) {
     if (t == BOOL) return e->type == BOOL ? e : ne(e, e->type == IDX ? idx(0) : typed((enum dtype)e->type, 0));
     if (t == IDX) return e->type == BOOL ? sel(e, idx(1), idx(0)) : e;
-    return e->type == IDX && dtype_is_int(t) ? e : cast(t, e); /* sizes stay sizes: no index is as long as 2^31 */
+    return e->type == IDX && dtype_is_int(t) ? e : cast(t, e); /* sizes remain sizes: no index reaches 2^31 */
 }
 static E operation(enum xop op, E a, E b) {
     static E (*const unary[X_COUNT])(E) = {[X_NEG] = neg,    [X_ABS] = abs_,     [X_SQRT] = sqrt_, [X_FLOOR] = floor_,

@@ -1,4 +1,4 @@
-/* Inside of the definition builder: the current definition. Shared by define*.c only. */
+/* Internals of the definition builder: the current definition. Shared only by the files of ir/define. */
 #ifndef NN_IR_DEFINE_IMPL_H
 #define NN_IR_DEFINE_IMPL_H
 #include "ir/define/define.h"
@@ -30,7 +30,7 @@ struct def {
     void *env;
     T *ins, *outs;
     int nsyms, errors_before;
-    struct refuted refuted[REFUTED_MAX]; /* comparisons of the condition that is being built which cannot hold */
+    struct refuted refuted[REFUTED_MAX]; /* comparisons, in the condition being built, that cannot hold */
     int nrefuted;
 };
 extern _Thread_local struct def *def_now;
@@ -38,14 +38,14 @@ extern _Thread_local struct def *def_now;
 /* Pushes a definition of n, with inputs read through buf_of (NULL: parameters of a scratch procedure). */
 void def_begin(struct def *d, enum def_mode mode, struct graph *g, struct node *n);
 void def_end(struct def *d);
-/* What a definition says when it got an expression that does not exist (poison) or would read a tensor with more or
- * fewer indices than it has dimensions: the model's inputs are not what the operator takes. */
+/* The diagnostic of a definition that got a poison expression, or would read a tensor with a wrong number of indices:
+ * the model's inputs are not what the operator takes. */
 void def_unfit(void);
 T def_tensor_new(enum dtype t, X dims);
 void def_append(struct stmt *s);
 /* Symbolic contents of an output computed by the statements of `block`; NULL when not all elements can be known. */
 expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, struct def *d, int64_t count);
-/* Element k of what is known of v, as a value expression; NULL: not known, or no number. */
+/* Element k of v's known contents, as a value expression; NULL: unknown, or not a number. */
 expr def_element(struct ctx *c, const struct value *v, int64_t k);
-expr def_element_at(struct ctx *c, const struct value *v, const expr *at); /* by its indices; NULL: not known so */
+expr def_element_at(struct ctx *c, const struct value *v, const expr *at); /* by its indices; NULL: unknown */
 #endif

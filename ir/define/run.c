@@ -27,8 +27,10 @@ static bool is_holder(const struct value *v) {
 static bool bind_inputs(struct def *d) {
     for (int k = 0; k < d->n->ins.n; k++) {
         struct value *v = d->n->ins.v[k];
-        if (!v || (d->mode == DEF_EXPAND && is_holder(v))) continue;     /* expansions look at its node */
-        if (v->type.kind == TY_NONE && d->c->diags.errors) return false; /* what gives it was refused: no second word */
+        if (!v || (d->mode == DEF_EXPAND && is_holder(v))) continue; /* expansions look at the node */
+        if (v->type.kind == TY_NONE && d->c->diags.errors)
+            return false; /* the node that makes it was refused already:
+                           * no second diagnostic */
         if (v->type.kind != TY_TENSOR) return fail(E_TYPE, "input %d is not a tensor", k), false;
         if (v->type.rank < 0) {
             fail(E_RANK, "the rank of input %d is not known", k);
@@ -180,7 +182,7 @@ static expr element(struct contents *s, const struct buf *b, const int64_t *at) 
     }
     return writer ? stage_element(s, writer, at) : NULL;
 }
-/* ROUND as the store into the element type would do it. */
+/* Rounds as a store to the element type would. */
 static expr stored(struct ctx *c, enum dtype t, expr e) { return t == BOOL ? e : x_round(c, t, e); }
 expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, struct def *d, int64_t count) {
     struct contents s = {d, block, 20000, false};
@@ -206,8 +208,8 @@ static expr read_by_place(void *env, expr e) {
         if (d->ins[k] && d->ins[k]->buf == e->u.buf) return def_element_at(d->c, d->ins[k]->val, e->arg);
     return NULL;
 }
-/* What the one stage that writes it says of each element by its indices; of floats, if all are the same. Long
- * expressions are better read than computed again. */
+/* The elements in terms of their indices, according to the only stage that writes them; for floats only if all are the
+ * same. Long expressions are not taken: reading is cheaper than recomputing them. */
 static const struct elements *each_element(struct def *d, struct block *block, T t) {
     enum { MOST_NODES = 24 };
     const struct stmt *writer = NULL;
@@ -265,7 +267,7 @@ bool def_infer(struct graph *g, struct node *n) {
         for (int k = 0; ok && k < n->outs.n; k++) {
             struct value *v = n->outs.v[k];
             T t = d.outs[k];
-            if (!v || (!t && !v->uses.n)) continue; /* definitions leave out what nobody uses */
+            if (!v || (!t && !v->uses.n)) continue; /* definitions leave out unused results */
             if (!t) {
                 fail(E_ARITY, "output %d \"%s\" is not available in this form of %s", k, slot_name(n->op->outs, k),
                      n->op_type);
@@ -304,7 +306,9 @@ bool def_expand(struct graph *g, struct node *n) {
     if (ok) n->op->expand();
     ok = ok && d.c->diags.errors == d.errors_before;
     for (int k = 0; ok && k < n->outs.n; k++)
-        if (n->outs.v[k] && n->outs.v[k]->uses.n) def_unfit(), ok = false; /* the expansion gave up without a word */
+        if (n->outs.v[k] && n->outs.v[k]->uses.n)
+            def_unfit(), ok = false; /* the expansion gave up without a
+                                      * diagnostic */
     def_end(&d);
     trace_because(g, NULL,
                   n->prev == before ? "it gives an operand or a constant" : "other operators stand in its place");

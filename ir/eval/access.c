@@ -39,7 +39,7 @@ static void kept_put(struct comp *c, int level, uint64_t key, int reg) {
 static void add_form(struct comp *c, struct form *f, expr e, int64_t scale, int creg, int clevel);
 static int form_reg(struct comp *c, struct form *f, int upto);
 
-/* A pure value at level `level` <= cur, or anything at the current place. */
+/* A pure value at level `level` <= cur, or any expression at the current position. */
 static int value_at(struct comp *c, expr e, int level) {
     struct form f = {0};
     if (level == c->cur) {
@@ -49,7 +49,7 @@ static int value_at(struct comp *c, expr e, int level) {
     }
     int r = kept_get(c, level, PKEY(e));
     if (r >= 0) return r;
-    /* Nothing computed inside of the loops may be used: a memo of its own. */
+    /* with a separate memo: nothing computed inside of the loops may be used */
     int cur = c->cur, fn = c->fn, mark = memo_mark(c);
     c->cur = level;
     c->fn = ++c->fn_count;
@@ -138,7 +138,7 @@ static void add_atom(struct comp *c, struct form *f, expr e, int64_t scale, int 
         add_term(c, f, t);
         return;
     }
-    if (e->op == X_PROD) /* variable times something known outside of its loop: still a step per pass */
+    if (e->op == X_PROD) /* variable times something known outside of its loop: still a constant step per iteration */
         for (int k = 0; k < 2; k++) {
             bool p;
             int other = level_of(c, e->arg[1 - k], &p);
@@ -213,7 +213,7 @@ static int form_reg(struct comp *c, struct form *f, int upto) {
     return r < 0 ? int_reg(c, f->k) : r;
 }
 
-/* ---- ranges by constants alone: independent of the compiler's own analysis, which this is meant to test */
+/* ---- ranges from constants alone, independent of the compiler's own analysis, which this is meant to test */
 static void range_of(struct comp *c, expr e, int64_t *lo, int64_t *hi, int depth) {
     *lo = NEG_INF;
     *hi = POS_INF;
@@ -274,7 +274,7 @@ uint64_t unproved_dims(struct comp *c, int slot, const expr *idx, int n) {
 }
 
 /* ---- checks */
-/* The outermost loop before which the check of this form can stand; cur + 1: at the access. */
+/* The outermost loop before which this form can be checked; cur + 1: at the access. */
 static int check_loop(struct comp *c, const struct form *f, int dim_level) {
     int first = dim_level + 1;
     for (int k = 0; k < f->t.n; k++) {
@@ -313,7 +313,7 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
             jumps[nj++] = pre->n;
             PUSH(c->arena, pre, j);
         } else if (c->levels[k].ext == 0) {
-            return; /* never reached; the jumps so far go on to the next instruction */
+            return; /* never reached, but existing jumps continue at the next instruction */
         }
     struct form base = {.k = f.k};
     for (int k = 0; k < f.t.n; k++)
@@ -332,7 +332,7 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
             PUSH(c->arena, pre, dec);
         }
         struct ins add = {.op = t->creg < 0 ? V_MADD : V_MADDR, .c = last, .d = t->creg, .imm = t->coef};
-        if (t->creg >= 0) { /* the factor's sign is not known: widen both ends the way it points */
+        if (t->creg >= 0) { /* the factor's sign is unknown: widen both ends in its direction */
             int step = new_reg(c), zero = int_reg(c, 0), up = new_reg(c), down = new_reg(c);
             add.a = step;
             add.b = zero;
@@ -373,7 +373,7 @@ struct access access_to(struct comp *c, int slot, const expr *idx, int n, uint64
         }
     }
     struct access a = {slot, 0, int_reg(c, 0), 0};
-    /* The innermost loop's variable is left to the access. */
+    /* the access itself handles the innermost loop's variable */
     if (c->cur > 0 && c->levels[c->cur].is_for)
         for (int k = 0; k < f.t.n; k++)
             if (f.t.v[k].is_var && f.t.v[k].level == c->cur && f.t.v[k].creg < 0) {

@@ -10,7 +10,7 @@ struct kept {
 /* A loop level: level 0 is the procedure, then one per enclosing for and while. Pure values are computed in the `pre`
  * code of the outermost loop that they do not depend on; that code stands right before the loop. */
 struct level {
-    bool is_for, stops, swaps, sizes; /* stops: its body may end the program other than by a bad access */
+    bool is_for, stops, swaps, sizes; /* stops: its body may end the program other than by an invalid access */
     const struct var *var;
     int var_reg, ext_reg, ext_level, cond; /* cond: conditions around the loop when it was opened */
     int64_t ext;                           /* extent if constant, else -1 */

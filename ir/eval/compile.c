@@ -31,7 +31,7 @@ int const_reg(struct comp *c, union reg v) {
     return r;
 }
 
-/* The empty string: registers of its own, as it has two. */
+/* The empty string, which needs two registers. */
 int empty_string_reg(struct comp *c) {
     int r = new_reg(c);
     new_reg(c);
@@ -121,7 +121,7 @@ static struct symbind *sym_bound(struct comp *c, const struct sym *s) {
 struct symbind *sym_find(struct comp *c, const struct sym *s) {
     struct symbind *bound = sym_bound(c, s);
     if (bound) return bound;
-    /* Not passed: a dim of a parameter must give it. */
+    /* not passed, so a parameter's dim must give it */
     struct infer f = {s, new_reg(c), -1, 0};
     for (int p = 0; p < c->u->nparams && f.param < 0; p++)
         for (int d = 0; d < c->u->slots.v[p].buf->nd; d++)
@@ -193,7 +193,7 @@ static void open_loop(struct comp *c, const struct var *v, struct block *body) {
     int level = known ? 0 : level_of(c, v->extent, &pure);
     int reg = known ? int_reg(c, ext) : expr_reg(c, v->extent);
     struct level *l = open_level(c, body);
-    if (!known && l->sizes) { /* the body may set a symbol that the extent is made of: the loop keeps the first value */
+    if (!known && l->sizes) { /* the body may set a symbol in the extent, but the loop keeps the first value */
         int own = new_reg(c);
         emit(c, (struct ins){.op = V_MOV, .x = 8, .a = own, .b = reg});
         reg = own;
@@ -259,7 +259,7 @@ static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum re
     struct access a = access_to(c, slot, idx, n, 0);
     if (op != RED_NONE) {
         int acc = emit_load(c, a, new_reg(c)), r = new_reg(c);
-        bool turned = op == RED_MAX || op == RED_MIN; /* as red_apply says it */
+        bool turned = op == RED_MAX || op == RED_MIN; /* with the operands as in red_apply */
         emit(c, (struct ins){.op = (uint16_t)red_code(c, op, t), .a = r, .b = turned ? v : acc, .c = turned ? acc : v});
         v = r;
     }
@@ -274,8 +274,8 @@ static void close_loops(struct comp *c, const struct var *const *v, int n) {
     for (int k = n - 1; k >= 0; k--) close_loop(c, v[k]);
 }
 
-/* The axis whose loop may go inside of the reduction's loops, where it runs in strips: cells are independent, each is
- * still reduced in the order of the statement. -1: none. */
+/* The axis whose loop can go inside of the reduction's loops, to run in strips: cells are independent, and each is
+ * still reduced in the statement's order. -1: none. */
 static int inner_axis(struct ctx *ctx, struct stmt *s) {
     int best = -1;
     int64_t most = 2 * STRIP_MIN - 1, ext;
@@ -384,7 +384,7 @@ static void compile_call(struct comp *c, struct stmt *s) {
     emit(c, (struct ins){.op = V_CALL, .imm = c->u->calls.n - 1});
 }
 
-/* Each operand from its slice on: indices that the statement leaves out are 0, and need no check. */
+/* Each operand from the start of its slice: omitted indices are 0, and need no check. */
 static void compile_foreign(struct comp *c, const struct stmt *s) {
     enum { MOST_DIMS = 64 };
     struct ctx *ctx = c->run->m->ctx;
@@ -412,7 +412,7 @@ static void compile_foreign(struct comp *c, const struct stmt *s) {
     emit(c, (struct ins){.op = V_FOREIGN, .imm = c->u->foreigns.n - 1});
 }
 
-/* With the two sides of a comparison of sizes, for the message. */
+/* Keeps both sides of a comparison of sizes, for the message. */
 static void compile_check(struct comp *c, expr cond) {
     bool sides = (cond->op == X_EQ || cond->op == X_LT || cond->op == X_LE) && cond->arg[0]->type == IDX;
     int left = sides ? expr_reg(c, cond->arg[0]) : -1, right = sides ? expr_reg(c, cond->arg[1]) : -1;
@@ -423,7 +423,7 @@ static void compile_size(struct comp *c, struct stmt *s) {
     int lo = s->u.size.lo ? expr_reg(c, s->u.size.lo) : int_reg(c, s->u.size.sym->lo);
     int hi = s->u.size.hi ? expr_reg(c, s->u.size.hi) : int_reg(c, s->u.size.sym->hi);
     emit(c, (struct ins){.op = V_SIZE, .a = v, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
-    /* A register of its own: the value's may be shared. A symbol that is visible is set anew. */
+    /* a separate register, since the value's may be shared; a visible symbol is set again */
     struct symbind *bound = sym_bound(c, s->u.size.sym);
     struct symbind b = {s->u.size.sym, bound ? bound->reg : new_reg(c), c->cur,
                         map_get(&c->set_again, PKEY(s->u.size.sym)) != NULL};
@@ -435,7 +435,7 @@ static void compile_alloc(struct comp *c, struct stmt *s) {
     struct buf *b = s->u.alloc.buf;
     int slot = slot_for(c, b);
     struct slot *sl = &c->u->slots.v[slot];
-    /* Cells are new each time, as where a loop was written out. */
+    /* new cells each time, as if the loop were unrolled */
     if (sl->param || sl->konst || (sl->live && (b->scope == SC_REGION || b->scope == SC_KEPT)))
         comp_fail(c, "%s is allocated twice, or is a parameter or constant", b->name);
     if (b->fill && b->fill->type != dtype_value(b->type))
@@ -554,7 +554,7 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
     memo_release(c, 0);
 }
 
-/* A region buffer gets the geometry of what it changes places with, whatever its own dims say. */
+/* A region buffer gets the geometry of the buffer with which it is swapped, whatever its own dims are. */
 static void geometry_moves(struct comp *c, const struct buf *b) {
     int slot = slot_for(c, b); /* may move the slots */
     struct slot *s = &c->u->slots.v[slot];

@@ -58,7 +58,7 @@ static bool leaf_known(void *t, expr e) {
     int64_t v;
     return e->op == X_CONST || e->arg[0] || value_of(t, e, &v);
 }
-/* Sizes are found before the first statement runs, and so before the checks that keep from impossible ones. */
+/* Sizes are computed before the first statement runs, and so before the checks that would refuse impossible ones. */
 static bool eval_dims(struct run *r, const struct buf *b, const expr *dims, int nd, struct values *t, int64_t *out) {
     for (int d = 0; d < nd; d++)
         if (x_eval_int(dims[d], value_of, t, &out[d])) {
@@ -120,15 +120,15 @@ static struct cells *new_storage(struct run *r, const struct buf *b, int64_t n, 
     return c;
 }
 
-/* Cells behind the last channel of a block are the only ones that hold no element: there is no border. */
+/* The only cells without an element are those after the last channel of a block: there is no border. */
 static bool only_pad_lanes(const struct buf *b) {
     for (int k = 0; k < b->nd; k++)
         if (b->map[k]->op != X_VAR && b->map[k]->op != X_CONST && b->map[k]->op != X_DIV && b->map[k]->op != X_MOD)
             return false;
     return true;
 }
-/* Physical storage of a buffer with these contents in logical layout (NULL: none yet). The other cells of a packed
- * constant are 0, as in the file of weights; pad lanes of an operand hold anything: NaN, where cells are tracked. */
+/* Physical storage of a buffer with these contents in logical layout (NULL: none yet). Other cells of a packed constant
+ * are 0, as in the weights file; pad lanes of an operand may hold anything: NaN, if cells are tracked. */
 static struct cells *make_storage(struct run *r, const struct buf *b, const struct proc *p, struct values *t,
                                   void *data, const int64_t *logical, int nlogical) {
     int64_t dims[64], strides[64], n, count = count_cells(logical, nlogical);
@@ -224,7 +224,7 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
     return *out != NULL;
 }
 
-/* Strings of a result may lie in what ends with the run. */
+/* Strings of a result may point to memory that ends with the run. */
 static void own_strings(struct ctx *c, struct str_elem *s, int64_t n) {
     for (int64_t k = 0; k < n; k++)
         if (s[k].n) s[k].p = arena_copy(&c->arena, s[k].p, s[k].n);

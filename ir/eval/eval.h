@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 struct eval_options {
-    int64_t fuel;         /* statements executed at most; 0: 2^40 */
+    int64_t fuel;         /* limit of executed statements; 0: 2^40 */
     bool poison;          /* fill unwritten storage with NaN / a pattern and check that no undefined cell is read */
-    int64_t max_bytes;    /* memory at most; 0: 4 GiB */
+    int64_t max_bytes;    /* limit of memory; 0: 4 GiB */
     FILE *trace_prefetch; /* NULL, or: print touched lines, for tests of the prefetch step */
 };
 /* One argument per parameter of the procedure. For outputs data may be NULL: then it is allocated (malloc) in the
@@ -19,7 +19,7 @@ struct eval_arg {
     int64_t dims[32];
     int nd;
 };
-/* BAD: the module is wrong. REFUSED: it is right, but calls what cannot be run here (struct foreign). */
+/* BAD: the module is wrong. REFUSED: it is right, but calls something that cannot be run here (struct foreign). */
 enum eval_status { EVAL_OK, EVAL_FAULT, EVAL_FUEL, EVAL_MEMORY, EVAL_BAD, EVAL_REFUSED };
 struct eval_result {
     enum eval_status status;

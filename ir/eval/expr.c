@@ -172,7 +172,7 @@ static int load_reg(struct comp *c, expr e) {
     expr fill = e->arg[n];
     bool simple = fill->op == X_CONST;
     if (simple) move(c, e->type, dst, expr_reg(c, fill));
-    /* What the first test may jump over is not known after the load. */
+    /* after the load, nothing is known that the first test may have jumped over */
     int jumps[64], nj = 0, mark = 0;
     for (int d = 0; d < n; d++) {
         if (!(tests >> d & 1)) continue;
@@ -257,7 +257,7 @@ static int bitcast_reg(struct comp *c, expr e) {
     enum dtype from = e->arg[0]->type;
     bool narrow_from = from == I32 || from == U32 || from == F32,
          narrow_to =
-             e->type == I32 || e->type == U32 || e->type == F32; /* what else is not wide has 64 bits, c64 too */
+             e->type == I32 || e->type == U32 || e->type == F32; /* all other types have 64 bits, including c64 */
     if (narrow_from != narrow_to || is_wide(from))
         comp_fail(c, "bitcast from %s to %s", dtype_name(from), dtype_name(e->type));
     return expr_reg(c, e->arg[0]);
@@ -292,7 +292,7 @@ int expr_here(struct comp *c, expr e) {
     case X_TEXT: return text_reg(c, e);
     case X_BITCAST: return bitcast_reg(c, e);
     case X_IDXVAL: return expr_reg(c, e->arg[0]);
-    case X_TOIDX: /* values of 32 bits are widened by their own sign */
+    case X_TOIDX: /* values of 32 bits are sign- or zero-extended */
         if (operand == I64 || operand == U64 || operand == IDX) return expr_reg(c, e->arg[0]);
         i = (struct ins){.op = V_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + I64), .b = expr_reg(c, e->arg[0])};
         break;

@@ -120,7 +120,7 @@ struct foreign_info {
 struct slot {
     const struct buf *buf;
     bool param, konst, freed, live;
-    bool late; /* an output whose dims need sizes that the procedure finds */
+    bool late; /* an output whose dims depend on sizes that the procedure computes */
     int level; /* loop level that holds its alloc (0 for parameters and constants) */
     bool *dim_known, *stride_known;
     int64_t *dim, *stride;
@@ -147,7 +147,7 @@ struct unit {
     VEC(struct call_info) calls;
     VEC(struct foreign_info) foreigns;
     VEC(struct strip *) strips;
-    bool bad, refused; /* EVAL_BAD, or EVAL_REFUSED: for the reason of the message */
+    bool bad, refused; /* EVAL_BAD, or EVAL_REFUSED: with the reason in the message */
     char message[256];
 };
 
@@ -213,7 +213,8 @@ int64_t count_cells(const int64_t *dim, int nd); /* without padding; -1 on overf
 bool const_bind(struct run *r, const struct buf *b, struct rbuf *to);
 bool run_fault(struct run *r, enum eval_status s, const char *fmt, ...)
     NN_PRINTF(3, 4); /* records the first; false always */
-bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n); /* false: no index at all */
+bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n); /* false: there is no valid
+                                                                                            * index at all */
 bool index_fault(struct run *r, const struct unit *u, int64_t where, int64_t index, int64_t dim);
 bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f, int slot, int64_t off);
 union reg load_cell(const struct rbuf *b, enum dtype t, int64_t o);

@@ -144,7 +144,7 @@ static int operand_width(const struct ins *i, int k) {
     }
 }
 
-/* Operands that an instruction does not have become its b, so that all of them name a vector. */
+/* Missing operands are set to b, so that all of them name a vector. */
 static void find_ins(struct finder *f, const struct ins *i, bool masked) {
     struct lane_ins o = {.i = *i};
     if (is_load(i->op) || is_store(i->op)) {
@@ -220,7 +220,7 @@ static bool find_accumulator(struct strip *s, int store) {
 }
 
 struct strip *strip_find(struct arena *a, const code_vec *body, const code_vec *latch, int var_reg) {
-    for (int k = 0; k < body->n; k++) { /* most loops fail here, before anything is made */
+    for (int k = 0; k < body->n; k++) { /* most loops fail here, before anything is allocated */
         int op = body->v[k].op;
         if (!is_load(op) && !is_store(op) && op != V_CHK && op != V_JOUT && !operand_width(&body->v[k], 0)) return NULL;
     }
@@ -228,7 +228,7 @@ struct strip *strip_find(struct arena *a, const code_vec *body, const code_vec *
     struct strip *s = NEW(a, struct strip);
     struct finder f = {
         .a = a, .s = s, .body = body, .latch = latch, .var_reg = var_reg, .vec.arena = a, .defined.arena = a};
-    s->nvec = SPARE; /* vector 0 is none: maps hold no 0 */
+    s->nvec = SPARE; /* vector 0 means none: maps hold no 0 */
     s->acc_load = s->acc_op = s->acc_store = -1;
     for (int k = 0; k < body->n; k++)
         if (defines(&body->v[k])) map_put(&f.defined, (uint64_t)body->v[k].a + 1, s);
@@ -268,7 +268,7 @@ static struct span span_of(const struct frame *f, const struct lane_ins *o, int6
     return s;
 }
 
-/* No pass reads or overwrites what another stores, but for the accumulator. */
+/* No pass reads or overwrites what another stores, except the accumulator. */
 static bool independent(const struct frame *f, const struct strip *s, int64_t passes) {
     for (int k = 0; k < s->code.n; k++) {
         if (!is_store(s->code.v[k].i.op)) continue;
@@ -303,7 +303,7 @@ static void fill_source(struct run *r, const struct frame *f, const struct sourc
     for (int k = 0; k < n; k++) o[k] = v.w + step * (uint64_t)(first + k);
 }
 
-/* The lanes that take part: a range, and within it a mask when it has holes. */
+/* The active lanes: a range, and within it a mask if there are gaps. */
 struct active {
     int lo, hi;
     bool holes;
@@ -494,8 +494,8 @@ static bool lanes_other(struct run *r, struct frame *f, const struct ins *i, int
     return true;
 }
 
-/* Fused multiply-add is a library call for the lowest x86; where the machine has the instruction it is used: same bits.
- */
+/* On the lowest x86, fused multiply-add is a library call; if the machine has the instruction it is used instead, with
+ * the same bits. */
 #if defined __x86_64__ && defined __GNUC__
 __attribute__((target("avx2,fma"))) static void lanes_fma_hardware(float *o, const float *x, const float *y,
                                                                    const float *z, int n) {

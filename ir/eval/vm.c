@@ -221,7 +221,7 @@ static int64_t compare_strings(const union reg *a, const union reg *b) {
 }
 
 /* ---- statements */
-/* The dims of list `l` are put into buffer `slot`. Cells, or -1 after a fault. */
+/* Stores the dims of list `l` in buffer `slot`. Returns the number of cells, or -1 after a fault. */
 static int64_t set_geometry(struct run *r, struct frame *f, int slot, const int *l) {
     struct rbuf *b = &f->b[slot];
     const struct buf *decl = f->u->slots.v[slot].buf;
@@ -258,8 +258,8 @@ static bool do_alloc(struct run *r, struct frame *f, const struct ins *i) {
     return true;
 }
 
-/* A view shares the cells, and is not tracked by itself: what it reads was stored through the buffer it views, or what
- * it stores is read there, so its cells count as defined from now on. */
+/* A view shares the cells and is not tracked itself: what it reads was stored through the buffer it views, and what it
+ * stores may be read there. So its cells count as defined from now on. */
 static void define_viewed(struct rbuf *of, int64_t off, int64_t n) {
     for (int64_t k = off; of->shadow && k < off + n; k++) {
         of->cells->undef -= !of->shadow[k];
@@ -283,7 +283,7 @@ static bool do_view(struct run *r, struct frame *f, const struct ins *i) {
     return b->cells != NULL;
 }
 
-/* Big buffers go back at the end of their block, small ones wait for the next pass. */
+/* Large buffers are freed at the end of their block, small ones are kept for the next iteration. */
 static void do_drop(struct run *r, struct frame *f, int slot) {
     struct rbuf *b = &f->b[slot];
     if (b->cells && b->cells->bytes > 1 << 16 && f->u->slots.v[slot].buf->scope != SC_KEPT) {
@@ -325,8 +325,7 @@ static bool do_swap(struct run *r, struct frame *f, const struct ins *i) {
             return run_fault(r, EVAL_BAD, "swap of %s and %s: sizes differ", sa->buf->name, sb->buf->name);
         swap_words(a->data, b->data, a->cells->n * dtype_bytes(sa->buf->type));
         if ((a->cells->shadow && a->cells->undef) || (b->cells->shadow && b->cells->undef)) {
-            /* Cells that are all defined have no need of a shadow of their own; one with holes moves to the other side.
-             */
+            /* If all cells are defined, no shadow is needed; a shadow with undefined cells moves to the other side. */
             uint8_t *s = a->cells->shadow;
             int64_t u = a->cells->undef, n = a->cells->n;
             for (int k = 0; k < 2; k++) {
@@ -371,13 +370,13 @@ static bool do_call(struct run *r, struct frame *f, const struct call_info *k) {
     r->depth++;
     ok = ok && vm_run(r, g);
     r->depth--;
-    /* What was stored there may have made the caller's buffers wholly defined; a swap may have moved shadows. */
+    /* stores may have defined all cells of the caller's buffers; swaps may have moved shadows */
     for (int j = 0; j < k->nbufs; j++) rbuf_set(&f->b[k->slots[j]], f->b[k->slots[j]].cells);
     frame_free(r, g);
     return ok;
 }
 
-/* What is read must be defined, what is written is from now on. */
+/* Cells that are read must be defined; those that are written count as defined from now on. */
 static bool foreign_cells(struct run *r, struct frame *f, const struct foreign_info *k, int j, void **p) {
     struct rbuf *b = &f->b[k->slots[j]];
     const struct buf *decl = f->u->slots.v[k->slots[j]].buf;

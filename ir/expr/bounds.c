@@ -1,5 +1,5 @@
-/* Intervals of index expressions (rule B1 of docs/loop-ir.md), their values where all leaves are known, and those that
- * times are predicted by. */
+/* Intervals of index expressions (rule B1 of docs/loop-ir.md), their values if all leaves are known, and expected
+ * values for predicting times. */
 #include "ir/base/checked.h"
 #include "ir/expr/buf.h"
 #include "ir/expr/int.h"
@@ -20,7 +20,7 @@ static struct interval product(struct interval a, struct interval b) {
     return r;
 }
 static int64_t div_end(int64_t v, int64_t by) { return v == NEG_INF || v == POS_INF ? v : floordiv64(v, by); }
-static struct interval value_bounds(expr v) { /* of an integer value used as an index */
+static struct interval value_bounds(expr v) { /* of an integer value that is used as an index */
     if (v->type != BOOL && v->type != I32 && v->type != U32) return all();
     struct x_range r = x_range(v);
     return (struct interval){(int64_t)r.lo, (int64_t)r.hi};
@@ -69,13 +69,13 @@ static struct interval bounds(int *budget, expr e) {
     }
 }
 void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
-    int budget = 4096; /* nodes of e as a tree: sharing can make exponentially many of few */
+    int budget = 4096; /* nodes of e as a tree, which sharing can make exponentially large */
     (void)c;
     struct interval i = e->type == IDX ? bounds(&budget, e) : all();
     *lo = i.lo, *hi = i.hi;
 }
 
-/* ---- what times are predicted by */
+/* ---- expected values, for predicting times */
 struct typical {
     struct ctx *c;
     struct subst sizes;
@@ -109,7 +109,7 @@ int64_t x_reference(struct ctx *c, expr size) {
 struct evaluation {
     bool (*get)(void *env, expr leaf, int64_t *v);
     void *env;
-    bool as_run; /* what is divided by nothing is 0, as in the printed C (nn_div64) */
+    bool as_run; /* a quotient by 0 is 0, as in the printed C (nn_div64) */
 };
 static bool eval(expr e, const struct evaluation *ev, int64_t *out) {
     int64_t a, b;

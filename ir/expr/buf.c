@@ -10,7 +10,7 @@ const char *scope_name(enum scope s) {
 }
 bool buf_layout_is_plain(const struct buf *b) {
     if (b->nd != b->nlogical) return false;
-    for (int k = 0; k < b->nd; k++) /* a border behind the last cell leaves the map as it is */
+    for (int k = 0; k < b->nd; k++) /* a border after the last cell does not change the map */
         if (b->dims[k] != b->logical[k] || b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
     return true;
 }
@@ -20,7 +20,7 @@ bool buf_is_plain(const struct buf *b) {
     return buf_layout_is_plain(b);
 }
 
-/* ---- geometry: dim k's pitch is dims[k] times the pitch below it, plus pad[k] */
+/* ---- geometry: the pitch of dim k is dims[k] times the next inner pitch, plus pad[k] */
 static expr extent(struct ctx *c, const struct buf *b, int k, bool own) {
     return own && buf_is_apart(b, k) ? x_int(c, 1) : b->dims[k];
 }
@@ -29,7 +29,7 @@ static expr stride(struct ctx *c, const struct buf *b, int dim, bool own) {
     for (int k = b->nd - 1; k > dim; k--) s = x_addi(c, x_mul(c, s, extent(c, b, k, own)), b->pad ? b->pad[k] : 0);
     return s;
 }
-/* The same from known strides, which most buffers have. */
+/* The same if strides are constant, as for most buffers. */
 static expr known_offset(struct ctx *c, const struct buf *b, const expr *idx, bool own) {
     expr of[MAX_KNOWN];
     int64_t by[MAX_KNOWN], s = 1, n;

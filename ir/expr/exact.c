@@ -1,13 +1,13 @@
-/* Sizes that a model counts in floats: ceil(float(n - 7) / 2 + 1) is an index like others where no rounding on the way
- * can reach the next integer. Called by x_cast. */
+/* Sizes that a model computes in floats: ceil(float(n - 7) / 2 + 1) is an ordinary index if no rounding on the way can
+ * reach the next integer. Called by x_cast. */
 #include "ir/base/checked.h"
 #include "ir/expr/int.h"
 #include <math.h>
 
-/* num / den, exactly; each operation that computed it rounded once. */
+/* num / den exactly; each operation that computes it rounds once. */
 struct quotient {
     expr num;
-    int64_t den, greatest; /* of what any step has, times den */
+    int64_t den, greatest; /* greatest: bound of all intermediate results, times den */
     int steps;
 };
 static int64_t magnitude(struct ctx *c, expr e) {
@@ -19,7 +19,7 @@ static bool whole_number(expr e, int64_t *n) {
     if (e->op != X_CONST || fabs(e->u.f) > 1 << 24 || floor(e->u.f) != e->u.f) return false;
     return *n = (int64_t)e->u.f, true;
 }
-/* e of floats: a whole number, divided by whole numbers and moved by them. */
+/* Is e, of floats, made of an integer by divisions by integers and additions of them? */
 static bool find_quotient(struct ctx *c, expr e, struct quotient *q) {
     int64_t n, moved;
     if (e->op == X_CAST && e->arg[0]->op == X_IDXVAL) {
@@ -31,15 +31,15 @@ static bool find_quotient(struct ctx *c, expr e, struct quotient *q) {
     q->steps++;
     if (e->op == X_DIV) {
         if (n < 1 || !mul_ok(q->den, n, &q->den) || q->greatest == POS_INF) return false;
-        return true; /* what is divided is as large, in the smaller parts */
+        return true; /* a dividend is as large in terms of the smaller parts */
     }
     if (!mul_ok(e->op == X_ADD ? n : -n, q->den, &moved)) return false;
     q->num = x_addi(c, q->num, moved), n = magnitude(c, q->num);
     if (n > q->greatest) q->greatest = n;
     return true;
 }
-/* What is no integer is 1/den away from the next one, or more, and an integer is computed exactly: whatever was divided
- * was divisible. An error is at most greatest/den * 2^-24 for each step, of floats of 24 bits. */
+/* A non-integer result is at least 1/den away from the next integer, and an integer one is computed exactly, because
+ * every division was exact. The error of each step is at most greatest/den * 2^-24, for floats of 24 bits. */
 static bool rounds_nowhere(const struct quotient *q, enum dtype t) {
     int64_t most = t == F32 ? 1 << 23 : INT64_C(1) << 52, all;
     return q->greatest != POS_INF && mul_ok(q->greatest + 1, q->steps, &all) && all < most && q->den < most;

@@ -1,21 +1,21 @@
-/* Expressions: the table that makes equal ones the same node, and leaves. See expr.h; the constructors that simplify
- * stand in index.c (index arithmetic) and value.c (all others), rebuilding in map.c, bounds and proofs
- * in bounds.c and prove.c, constant folding of values in fold.c. Shared by graph IR (dims) and loop IR (everything). */
+/* Expressions: the table that makes equal ones the same node, and leaves. See expr.h. Simplifying constructors are in
+ * index.c (index arithmetic) and value.c (all others), rebuilding in map.c, bounds and proofs in bounds.c and prove.c,
+ * constant folding of values in fold.c. Shared by graph IR (dims) and loop IR (everything). */
 #include "ir/expr/fold.h"
 #include "ir/expr/int.h"
 #include <string.h>
 
 struct expr_slot {
     expr e;
-    uint32_t hash; /* here too: most that is met on the way to a node is not looked into */
+    uint32_t hash; /* a copy, so that most nodes met while searching need not be accessed */
 };
 enum { SMALL = 1024 };
 struct expr_table {
     struct expr_slot *slots;
     uint8_t *proofs; /* by id, which half of cap is enough for */
     size_t n, cap;
-    expr small[SMALL];   /* integers of type IDX, which are asked for most; NULL: not made yet */
-    struct map noinline; /* function -> the same, compiled by itself */
+    expr small[SMALL];   /* integers of type IDX, the most frequent nodes; NULL: not made yet */
+    struct map noinline; /* function -> the same as a separately compiled one */
 };
 
 struct expr_table *expr_table_new(struct ctx *c) {

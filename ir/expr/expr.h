@@ -79,8 +79,8 @@ enum xop {
         X_COUNT
 };
 
-/* What proofs may take for a variable whose loop runs only where the maximum `clamp` in its extent is its operand `is`:
- * `var`, whose extent has that instead (prove.c). */
+/* What proofs may assume about a variable whose loop only runs if the maximum `clamp` in its extent equals its operand
+ * `is`: it is `var`, which has that operand in its extent (prove.c). */
 struct unclamped {
     expr clamp, is, var;
 };
@@ -111,11 +111,10 @@ struct fn {
     enum dtype type, args[4];
     expr body;
     int id;
-    bool noinline; /* compiled by itself, not where it is called */
+    bool noinline; /* compiled separately instead of being inlined */
 };
 
-/* What an expression holds, itself or in its operands, but not in the extents of its variables: known when it is made.
- */
+/* What an expression or its operands contain, not counting the extents of variables; set when it is made. */
 enum x_holds {
     XF_POISON = 1 << 0,
     XF_VAR = 1 << 1,
@@ -158,7 +157,7 @@ expr x_poison(struct ctx *c);
 expr x_int(struct ctx *c, int64_t v);                            /* IDX constant */
 expr x_const_i(struct ctx *c, enum dtype value_type, int64_t v); /* integer or BOOL; wraps to the type */
 expr x_const_f(struct ctx *c, enum dtype value_type, double v);  /* F32 (rounded) or F64 */
-expr x_num(struct ctx *c, enum dtype value_type, double v);      /* any value type; of strings the empty one, for 0 */
+expr x_num(struct ctx *c, enum dtype value_type, double v);      /* any value type; for strings 0 gives the empty one */
 expr x_bool(struct ctx *c, bool v);
 expr x_var(struct ctx *c, const struct var *v);
 expr x_sym(struct ctx *c, const struct sym *s);
@@ -185,7 +184,7 @@ expr x_bitcast(struct ctx *c, enum dtype value_type, expr a);
 expr x_round(struct ctx *c, enum dtype storage, expr a); /* F32 -> F32 through F16 ..., I32 -> I32 wrapped to I8 ... */
 expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill); /* fill NULL: indices are in range */
 expr x_call(struct ctx *c, const struct fn *f, const expr *args);
-/* The same function, compiled by itself: one for each f, named after it. */
+/* The same function, compiled separately: one for each f, named after it. */
 const struct fn *fn_noinline(struct ctx *c, const struct fn *f);
 expr x_text(struct ctx *c, expr load, expr n); /* load: of a plain U8 buffer, n: I64 */
 expr x_idxval(struct ctx *c, expr index);      /* I64 */
@@ -206,7 +205,7 @@ static inline bool x_is_int(expr e, int64_t *v) {
 static inline bool x_is(expr e, int64_t v) { return e->op == X_CONST && e->type == IDX && e->u.i == v; }
 static inline bool x_is_true(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 1; }
 static inline bool x_is_false(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 0; }
-/* Does e hold one of these (enum x_holds, several)? */
+/* Does e contain one of these (a set of enum x_holds)? */
 static inline bool x_has(expr e, unsigned what) { return (e->holds & what) != 0; }
 const char *xop_name(enum xop op);
 int xop_operands(enum xop op); /* -1: any number */
@@ -215,53 +214,53 @@ enum xop_class xop_class(enum xop op);
 /* ---- analysis (bounds.c, prove.c, places.c) */
 /* Interval of an IDX expression over all values of its variables and symbols; NEG_INF / POS_INF when unbounded. */
 void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
-/* What a size counts as where times are predicted: `open` stands for symbols of which nothing is known. */
-enum { OPEN_SIZE = 128 }; /* unless something speaks for another one */
+/* The value assumed for a size when predicting times: `open` stands for unknown symbols. */
+enum { OPEN_SIZE = 128 }; /* unless there is a reason for another value */
 int64_t x_typical(struct ctx *c, expr size, int64_t open);
-int64_t x_reference(struct ctx *c, expr size); /* the same; -1: something is open of which nothing was said */
+int64_t x_reference(struct ctx *c, expr size); /* the same; -1: it depends on a symbol for which no value was given */
 /* a < b (a <= b) for all values: by the interval of the difference (B1), else by substituting symbolic last and first
  * values of loop variables (B2). false means "not proved". */
 bool x_proves_lt(struct ctx *c, expr a, expr b);
 bool x_proves_le(struct ctx *c, expr a, expr b);
 bool x_proves_inside(struct ctx *c, expr e, expr n); /* 0 <= e < n */
-/* Between which numbers a value lies, whatever is loaded (ranges.c); nan: it may be none. */
+/* The range of a value, whatever is loaded (ranges.c); nan: it may be NaN. */
 struct x_range {
     double lo, hi;
     bool nan;
 };
 struct x_range x_range(expr e);
-/* Somebody knows more of what buffers hold: fn says it of b, false: nothing. */
+/* Additional knowledge about the contents of buffers: fn gives the range of b's cells, or false. */
 typedef bool x_cells_fn(void *env, const struct buf *b, struct x_range *r);
 struct x_range x_range_of(expr e, x_cells_fn *cells, void *env);
-struct x_range x_range_of_data(const struct tensor *t);             /* of all its numbers; of none: nothing */
-bool x_data_is_finite(const struct tensor *t);                      /* all its numbers */
-struct x_range x_range_of_both(struct x_range a, struct x_range b); /* of what is one of the two */
-bool x_within(expr e, double lo, double hi);                        /* a number, and proved to lie between them */
-bool x_fits(expr e, enum dtype t); /* proved to lie within that integer type; other types: false */
+struct x_range x_range_of_data(const struct tensor *t);             /* of all its numbers; unknown if there are none */
+bool x_data_is_finite(const struct tensor *t);                      /* are all its numbers finite? */
+struct x_range x_range_of_both(struct x_range a, struct x_range b); /* of a value that is one of the two */
+bool x_within(expr e, double lo, double hi);                        /* it is not NaN, and proved to be in that range */
+bool x_fits(expr e, enum dtype t); /* proved to be in the range of that integer type; other types: false */
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
-/* Does e hold one of the variables and symbols that are keys of `leaves`? Is there a load of b in e? */
+/* Does e contain a variable or symbol that is a key of `leaves`? Does e load from b? */
 bool x_uses_any(expr e, const struct map *leaves);
 bool x_loads_from(expr e, const struct buf *b);
 /* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
-/* From one iteration of v to the next, of the place *at; NULL: it is not always the same number. *at becomes the place
- * where v is 0. */
+/* The step of index *at from one iteration of v to the next, and in *at the index at v = 0; NULL: the step is not
+ * constant. */
 expr x_step_along(struct ctx *c, const struct var *v, expr *at);
-/* Are the places of lanes, rest + step * lane, a vector of 32 bits? They fit, and so do the steps, rest and -rest. */
+/* Can the indices of lanes, rest + step * lane, be a vector of 32-bit integers? Indices, steps, rest and -rest must
+ * fit. */
 bool x_lane_places(struct ctx *c, expr place, const struct var *lane, int64_t *step, expr *rest);
-/* Where e differs along v by a value alone, an i32 used as an index (a table is looked up there): that term; else NULL.
- */
+/* If e depends on v only through one value, an i32 used as an index (a table lookup): that term; otherwise NULL. */
 expr x_looked_up(struct ctx *c, expr e, const struct var *v);
-/* Does e go through cells of two places by turns: at v = 2 i + j by i from one that lies j * *apart further? */
+/* Does e alternate between two places: at v = 2 i + j, is it advanced by i from the cell j * *apart further on? */
 bool x_by_turns(struct ctx *c, expr e, const struct var *v, int64_t *apart);
-/* Does e go through the cells of a block that has as many as v has values, from the one at *at on, and then through the
- * next block's, which would follow if it lay *apart nearer? */
+/* Does e run through the cells of a block, whose size is the extent of v, from the cell *at on, and then continue in
+ * the next block, which would be adjacent if it were *apart cells closer? */
 bool x_over_blocks(struct ctx *c, expr e, const struct var *v, expr *at, expr *apart);
-/* Does e stay for *run neighbours along v, and then go on by *step, 1..*run cells: at v by v / *run * *step? */
+/* Is e constant for *run neighbours along v, and then advanced by *step, 1..*run cells: v / *run * *step? */
 bool x_in_runs(struct ctx *c, expr e, const struct var *v, int64_t *run, int64_t *step);
-enum { LANES_APART = 3 }; /* cells from one lane's to the next one's, at most, of what vectors load */
-/* Cells that are no line along v, but that vectors load all the same: any of these four. */
+enum { LANES_APART = 3 }; /* greatest stride, in cells, of vector loads */
+/* Accesses that are not linear along v, but that vectors can load: any of the last four. */
 bool x_lanes_found(struct ctx *c, expr e, const struct var *v);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
  */
@@ -271,9 +270,9 @@ int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int
 /* Bottom-up rebuild through the constructors, each distinct node once. fn sees every node before its operands are
  * rebuilt and may return a replacement (which is not descended into), or NULL to go on. */
 expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env);
-/* The same, where fn replaces only what is, or holds, one of `what` (enum x_holds): all else is left alone. */
+/* The same if fn only replaces nodes that are, or contain, one of `what` (enum x_holds): all others are skipped. */
 expr x_map_with(struct ctx *c, expr e, unsigned what, expr (*fn)(void *env, expr e), void *env);
-/* The load e, of b instead; its indices and fill with x_map. */
+/* The load e, redirected to b; its indices and fill are rebuilt with x_map. */
 expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr e), void *env);
 /* Replacement of variables and symbols. Keys: PKEY(struct var *) or PKEY(struct sym *); values: expr. */
 struct subst {
@@ -284,16 +283,16 @@ expr x_subst_leaf(void *subst, expr leaf); /* NULL: not replaced */
 expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
 /* Every distinct node once, operands first. fn returns false to stop; then x_visit returns false. */
 bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env);
-/* The same for the nodes that hold one of `what` (enum x_holds), and for the loads. */
+/* The same for the nodes that contain one of `what` (enum x_holds), and for loads. */
 bool x_visit_with(expr e, unsigned what, bool (*fn)(void *env, expr e), void *env);
 bool x_is_part(expr whole, expr e); /* is e one of those nodes? */
 void x_each_load(expr e, void (*fn)(void *env, expr load), void *env);
-int x_count(expr e, int most); /* its distinct nodes; `most` when they are more */
+int x_count(expr e, int most); /* its distinct nodes; `most` if there are more */
 
 /* ---- evaluation of closed index expressions: values for variables and symbols through `get` */
 bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out);
-/* The same for the size of a buffer at dims that the model may not take: as the run does, before its checks, it gives
- * 0 for a quotient by 0. */
+/* The same for a buffer's size, at dims that the model may not accept: as in a run, before its checks, a quotient by 0
+ * is 0. */
 bool x_eval_size(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out);
 
 /* Text of an expression as in the loop IR text form; names[] by `name_of` (NULL: var name + "_" + id). */

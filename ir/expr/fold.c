@@ -103,7 +103,7 @@ expr fold_un(struct ctx *c, enum xop op, expr a) {
 expr fold_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     enum dtype t = (enum dtype)a->type;
     bool less, equal;
-    if (t == STR) less = false, equal = true; /* both are empty */
+    if (t == STR) less = false, equal = true; /* only empty strings are constants */
     else if (flt(t)) less = a->u.f < b->u.f, equal = a->u.f == b->u.f;
     else less = int_less(t, a->u.i, b->u.i), equal = a->u.i == b->u.i;
     return x_bool(c, op == X_LT ? less : op == X_LE ? less || equal : op == X_EQ ? equal : !equal);

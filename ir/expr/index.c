@@ -93,7 +93,7 @@ static expr atom_without(struct ctx *c, expr atom, const expr *d, int nd) {
     }
     return n ? product(c, f, n) : x_int(c, 1);
 }
-/* ---- quotient and rest of a division that meet again */
+/* ---- combining a quotient with the remainder of the same division */
 static bool same_divmod(struct ctx *c, expr mod, expr div) {
     if (div->op != X_DIV) return false;
     if (div->arg[0] == mod->arg[0]) return div->arg[1] == mod->arg[1];
@@ -101,7 +101,7 @@ static bool same_divmod(struct ctx *c, expr mod, expr div) {
     if (b->op == X_CONST && n->op == X_CONST && n->u.i <= b->u.i) return false;
     return n != b && x_is(x_mod(c, n, b), 0) && x_div(c, div->arg[0], x_div(c, n, b)) == mod->arg[0];
 }
-/* What is multiplied by k*by in t, a number or a product of sizes; NULL: t is no such product. */
+/* The factor by which k*by, a number or a product of sizes, is multiplied in t; NULL: t is not such a product. */
 static expr cofactor(struct ctx *c, const struct term *t, expr by, int64_t k) {
     expr d[MAX_FACTORS];
     const expr *of;
@@ -121,8 +121,8 @@ static expr joined_rest(struct ctx *c, expr q, expr m) {
     expr both = longer ? idx_mul(c, by, q->arg[1]) : NULL;
     return both && both->op != X_POISON ? idx_mod(c, m->arg[0], both) : NULL;
 }
-/* k*c*q in l, where c is a sum and the quotient q a factor of term j: P1 has made a term of each of c's. What takes the
- * place of q*c + m, or NULL; *terms: c*q. */
+/* For k*c*q in l, where c is a sum and the quotient q a factor of term j; P1 has distributed it over the terms of c.
+ * The replacement of q*c + m, or NULL; *terms: c*q. */
 static expr rest_of_sum(struct ctx *c, const struct linear *l, int j, expr m, int64_t k, expr *terms) {
     expr f[MAX_FACTORS], joined = NULL;
     int n = factors(l->t[j].atom, f, MAX_FACTORS), at = 0;
@@ -139,8 +139,8 @@ static expr rest_of_sum(struct ctx *c, const struct linear *l, int j, expr m, in
     }
     return n > 1 ? joined : NULL;
 }
-/* k*e + k*(-e%c), up to the next multiple of a number c: k*c times what stands here, (e + c-1)//c; *e: -e, of negative
- * terms, which is taken out. NULL: it is something else. */
+/* For k*e + k*(-e%c), which rounds up to a multiple of c: the factor of k*c, (e + c-1)//c; *e: -e, made of negative
+ * terms, to be removed. NULL: it is something else. */
 static expr next_multiple(struct ctx *c, const struct linear *l, expr m, int64_t k, expr *e) {
     int64_t konst, want;
     const expr *of;
@@ -239,7 +239,7 @@ expr idx_mul(struct ctx *c, expr a, expr b) {
     const expr *ta, *tb;
     const int64_t *ca, *cb;
     int na = x_terms(c, a, &ka, &ta, &ca), nb = x_terms(c, b, &kb, &tb, &cb);
-    if (na * nb > MAX_TERMS) return x_poison(c); /* powers of long sums: nothing that a model needs */
+    if (na * nb > MAX_TERMS) return x_poison(c); /* powers of long sums: no model needs them */
     lin_add(c, &l, b, ka);
     lin_add(c, &l, a, kb);
     if (!mul_ok(ka, kb, &p)) return x_poison(c);
@@ -323,7 +323,8 @@ static bool split_product(struct ctx *c, expr e, expr by, expr *quotient, expr *
     *quotient = lin_done(c, &q), *rest = lin_done(c, &r);
     return true;
 }
-/* What the term of e with the most factors is of that atom, of nd factors and multiplied by f; NULL: none is. */
+/* The quotient of the term of e with the most factors by that atom, a product of nd factors times f; NULL: not
+ * divisible. */
 static expr leading_quotient(struct ctx *c, expr e, const expr *d, int nd, int64_t f) {
     int64_t k;
     const expr *t;
@@ -337,7 +338,7 @@ static expr leading_quotient(struct ctx *c, expr e, const expr *d, int nd, int64
     }
     return best;
 }
-/* The same by a sum, as polynomials are divided by hand: n*h*b + n*b + b is b times n*h + n + 1. */
+/* The same for a sum, by polynomial long division: n*h*b + n*b + b is b times n*h + n + 1. */
 static bool split_sum(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     enum { TURNS = 16 };
     int64_t k;
@@ -366,7 +367,8 @@ expr idx_exact_quotient(struct ctx *c, expr e, expr by) {
     expr q, rest;
     return split(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
 }
-/* D5: e with x for x%m in each term k*(x%m) of which k*m is a multiple of `by`, as sizes make m: e%by is the same. */
+/* D5: e with x instead of x%m in each term k*(x%m) for which k*m is a multiple of `by`, for m made of sizes: e%by is
+ * unchanged. */
 static expr with_periods(struct ctx *c, expr e, expr by) {
     int64_t k;
     const expr *t;
@@ -390,7 +392,7 @@ static expr idx_mod_const(struct ctx *c, expr e, int64_t f) {
     if (common_factor(c, r, f, f - 1, &g, &t, &s)) return x_add(c, x_muli(c, idx_mod_const(c, t, f / g), g), s);
     return NODE(c, X_MOD, IDX, r, x_int(c, f));
 }
-/* Terms that have all factors leave the division when the rest fits below it. */
+/* Terms that contain all factors can be divided separately, if the remaining terms stay below the divisor. */
 static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     int64_t lo, hi;
     if (!split(c, e, by, quotient, rest)) *quotient = x_int(c, 0), *rest = e;

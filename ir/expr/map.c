@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which nodes were met, and what became of them */
+/* ---- which nodes were visited, and their results */
 struct memo {
     expr *key, *val;
     size_t n, cap;
@@ -72,7 +72,7 @@ static expr map_node(struct ctx *c, struct memo *m, expr e, unsigned what, expr 
     expr r = fn(env, e);
     if (!r) {
         expr inl[16], *a = e->n <= 16 ? inl : NEWN(&c->arena, expr, e->n);
-        bool same = true; /* ranges of variables never change, so an unchanged node is already in its simplest form */
+        bool same = true; /* ranges of variables never change, so an unchanged node is in its simplest form already */
         for (int k = 0; k < e->n; k++) {
             a[k] = map_node(c, m, e->arg[k], what, fn, env);
             same &= a[k] == e->arg[k];

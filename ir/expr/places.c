@@ -1,5 +1,5 @@
-/* What an index expression depends on, and the places that it gives along a variable: on a line, or found by vectors.
- */
+/* What an index expression depends on, and how it moves along a variable: linearly, or in a form that vectors can
+ * load. */
 #include "ir/expr/buf.h"
 #include "ir/expr/int.h"
 

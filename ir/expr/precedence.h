@@ -1,5 +1,5 @@
-/* How tightly operators bind, in C as in loop IR text, from the tightest on; and pieces of text that know it of their
- * outermost operator, so that only needed parentheses are printed. */
+/* How tightly operators bind, in C as well as in loop IR text, the tightest first; and pieces of text with the
+ * precedence of their outermost operator, so that only necessary parentheses are printed. */
 #ifndef NN_IR_EXPR_PRECEDENCE_H
 #define NN_IR_EXPR_PRECEDENCE_H
 #include "ir/base/arena.h"
@@ -10,7 +10,7 @@ struct piece {
     enum prec p;
 };
 static inline struct piece piece_of(const char *s, enum prec p) { return (struct piece){s, p}; }
-/* Its text, in parentheses when it binds weaker than `most`. */
+/* Its text, in parentheses if it binds weaker than `most`. */
 static inline const char *piece_text(struct arena *a, struct piece v, enum prec most) {
     return v.p > most ? arena_printf(a, "(%s)", v.s) : v.s;
 }

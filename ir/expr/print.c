@@ -56,7 +56,7 @@ static void print_const(struct text *t, expr e) {
         break;
     case BOOL: text_add(t, e->u.i ? "true" : "false"); break;
     case U64: text_printf(t, "%lluu64", (unsigned long long)e->u.i); break;
-    case STR: text_add(t, "\"\""); break; /* there is no constant but the empty string */
+    case STR: text_add(t, "\"\""); break; /* the empty string is the only constant */
     default:
         text_printf(t, "%lld", (long long)e->u.i);
         if (e->type != IDX) text_add(t, dtype_name((enum dtype)e->type));
@@ -67,7 +67,7 @@ static bool const_is_negative(expr e) {
     return e->type != U64 && e->u.i < 0;
 }
 
-/* ---- sums and products of index expressions: loop variables in order of nesting, then the rest by its text */
+/* ---- sums and products of index expressions: loop variables in order of nesting, then other terms sorted by text */
 struct term_text {
     expr e;
     int64_t coef;
@@ -90,7 +90,7 @@ static int by_rank(const void *a, const void *b) {
     return strcmp(x->s, y->s);
 }
 static bool is_let(const struct expr_printer *p, expr e) { return p->lets && map_get(p->lets, PKEY(e)); }
-/* Of the outermost loop variable in a product; other atoms come last. */
+/* Rank of the outermost loop variable in a product; other atoms come last. */
 static int piece_rank(const struct expr_printer *p, expr e) {
     if (is_let(p, e)) return INT32_MAX;
     if (e->op == X_VAR) return var_rank(p, e->u.var);
@@ -189,7 +189,7 @@ static void print_leaf(const struct expr_printer *p, expr e) {
     else if (e->op == X_SYM) print_name(p->t, e->u.sym->name);
     else text_printf(p->t, "arg%lld", (long long)e->u.i);
 }
-/* Operands of index min and max stand in an order of their texts, as ids must not show. */
+/* Operands of index min and max are sorted by their texts, because ids must not matter. */
 static void print_minmax(const struct expr_printer *p, expr e) {
     char *a = text_of(p, e->arg[0], P_COND), *b = text_of(p, e->arg[1], P_COND);
     bool swap = strcmp(a, b) > 0;
@@ -310,11 +310,11 @@ static uint64_t mix_name(uint64_t h, const char *s) {
     for (; *s; s++) h = mix(h, (unsigned char)*s);
     return h;
 }
-/* Its operands are in no order of their own. */
+/* The order of its operands has no meaning. */
 static bool any_order(expr e) {
     return e->op == X_LIN || e->op == X_PROD || (e->type == IDX && (e->op == X_MIN || e->op == X_MAX));
 }
-/* A number for what an expression is, apart from ids: gives the terms of sums an order without printing them. */
+/* A number that depends on the expression, not on ids: orders the terms of sums without printing them. */
 static uint64_t shape_key(struct let_maker *m, expr e) {
     struct let_node *n = let_node(m, e);
     if (n->key) return n->key;
@@ -342,7 +342,7 @@ static int by_key(const void *a, const void *b) {
     const struct keyed *x = a, *y = b;
     return x->key < y->key ? -1 : x->key > y->key;
 }
-/* Operands first, those of sums by their keys: the order in which let lines are numbered. */
+/* Operands first, those of sums by key: the order in which let lines are numbered. */
 static void count_refs(struct let_maker *m, expr e) {
     struct let_node *n = let_node(m, e);
     n->refs++;

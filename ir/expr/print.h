@@ -21,8 +21,9 @@ void print_quoted(struct text *t, const char *s);
 bool is_plain_name(const char *s);
 bool is_builtin_fn(const char *s); /* names of operations and types: functions of that name are printed quoted */
 
-/* The `let` lines that a statement needs, in order of definition. Few do: its tree must be larger than 2,000 nodes or
- * deeper than what the parser takes; then shared and deep parts get names. `always`: every shared part is named. */
+/* The `let` lines that a statement needs, in order of definition. Few need any: its tree must have more than 2,000
+ * nodes, or be deeper than the parser accepts; then shared and deep parts get names. `always`: names every shared
+ * part. */
 struct let_plan {
     struct map names;
     VEC(expr) order;

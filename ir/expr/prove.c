@@ -3,14 +3,14 @@
 #include "ir/base/checked.h"
 #include "ir/expr/int.h"
 
-/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller.
- * Variables that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one
- * succeeds. `depth` bounds the replacements in a row, `budget` those of the whole proof. */
+/* ---- B2: is e <= -1 for all values? Replaces one term after the other by something that is never smaller. First
+ * variables that occur in no other term, since their ends lose nothing; then the others, each in turn until one
+ * succeeds. `depth` limits successive replacements, `budget` those of the whole proof. */
 static bool negative(struct ctx *c, expr e, int depth, int *budget);
 static expr without(struct ctx *c, expr e, int k) {
     return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1));
 }
-/* With `by` for the atom of term k. */
+/* e with the atom of term k replaced. */
 static expr with_term(struct ctx *c, expr e, int k, expr by) {
     return x_add(c, without(c, e, k), x_muli(c, by, e->coef[k]));
 }
@@ -37,8 +37,8 @@ static expr product_end(struct ctx *c, expr p, int64_t k) {
     }
     return NULL;
 }
-/* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f, whatever whole periods were taken out of x; NULL if m has not
- * this form. */
+/* f*((x//p)%q) <= f/p * (x % (p*q)) if p divides f, even if whole periods were removed from x; NULL if m has another
+ * form. */
 static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
     const expr *t;
     const int64_t *co;
@@ -49,7 +49,7 @@ static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
     if (!mul_ok(p, q, &pq) || !mul_ok(p, periods, &more)) return NULL;
     return x_muli(c, x_modi(c, x_addi(c, x, more), pq), f / p);
 }
-/* x%q, when e has it beside m = x%p and p divides q: it is not below x%p. NULL: e has none. */
+/* x%q, if e contains it besides m = x%p and p divides q: it is not below x%p. NULL: it does not. */
 static expr coarser_mod(expr e, expr m) {
     int64_t p, q;
     for (int j = 0; e->op == X_LIN && j < e->n; j++) {
@@ -59,15 +59,15 @@ static expr coarser_mod(expr e, expr m) {
     }
     return NULL;
 }
-/* x without the periods of m = x % p that its least value has: not negative, and not below m. Of N - 2, written
- * (N+4)%6, that is N - 2 again if N is 2 or more. NULL: x has no least value. */
+/* For m = x % p: x less the periods in its least value, which is not negative and not below m. For example, N - 2 is
+ * written as (N+4)%6; if N is at least 2, the result is N - 2. NULL: x has no least value. */
 static expr least_rest(struct ctx *c, expr m, int64_t lo) {
     int64_t p, over;
     if (!x_is_int(m->arg[1], &p) || p <= 0 || lo == NEG_INF) return lo >= 0 ? m->arg[0] : NULL;
     return mul_ok(floordiv64(lo, p), -p, &over) ? x_addi(c, m->arg[0], over) : NULL;
 }
-/* Term k is the minimum or maximum of constants and symbols that no other term depends on: x_bounds has its ends, and
- * neither operand tells more. Sums of the sizes that a run finds are made of these. */
+/* Term k is a minimum or maximum of constants and symbols on which no other term depends: x_bounds knows its ends, and
+ * its operands tell nothing more. Sums of sizes found at run time consist of such terms. */
 static bool ends_are_known(expr e, int k) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     if (a->op != X_MIN && a->op != X_MAX) return false;
@@ -79,8 +79,8 @@ static bool ends_are_known(expr e, int k) {
     }
     return true;
 }
-/* x//p, when e has it beside div = x//(p*q) and q divides f: q*(x//(p*q)) is not above x//p, and above x//p - q. Tiles
- * of rows whose number is itself halved, (n+1)//2 by 6, end up like this. */
+/* x//p, if e contains it besides div = x//(p*q) and q divides f: q*(x//(p*q)) is not above x//p, and above x//p - q.
+ * Occurs for tiles of rows whose number is itself halved, (n+1)//2 by 6. */
 static expr finer_div(expr e, expr div, int64_t f, int64_t *q) {
     for (int j = 0; e->op == X_LIN && div->arg[1]->op == X_CONST && j < e->n; j++) {
         expr d = e->arg[j];
@@ -92,8 +92,8 @@ static expr finer_div(expr e, expr div, int64_t f, int64_t *q) {
     }
     return NULL;
 }
-/* The sum x with each of its variables at the end that makes it greatest (f > 0) or least: what divides x by a constant
- * is not beyond the same of that. (2*v + 1)//4 <= N-1 for v < 2*N. NULL: x has no variables. */
+/* The sum x with each of its variables at the end that makes x greatest (f > 0) or least: a bound for x also bounds its
+ * quotient by a constant. For example (2*v + 1)//4 <= N-1 for v < 2*N. NULL: x has no variables. */
 static expr at_ends(struct ctx *c, expr x, int64_t f) {
     expr r = x;
     const expr *t;
@@ -107,15 +107,15 @@ static expr at_ends(struct ctx *c, expr x, int64_t f) {
     }
     return r == x ? NULL : r;
 }
-/* What x stays below, for a loop that was split or flattened: 16*v + u + 1 for v < N//16 and u < 16 is 16*(N//16),
- * which is N - N%16, and so below N. NULL: x has no variables. */
+/* A strict upper bound of x, for a loop that was split or flattened: 16*v + u + 1 for v < N//16 and u < 16 is at most
+ * 16*(N//16), which is N - N%16, and so x is below N. NULL: x has no variables. */
 static expr end_of(struct ctx *c, expr x) {
     if (x->op == X_VAR) return x->u.var->extent;
     expr last = at_ends(c, x, 1);
     int64_t konst;
     const expr *t;
     const int64_t *co;
-    for (int pass = 0; last && pass < 2; pass++) /* quotients first: what they leave may meet */
+    for (int pass = 0; last && pass < 2; pass++) /* quotients first: what remains may combine */
         for (int k = 0; last->op == X_LIN && k < last->n; k++) {
             expr a = last->arg[k], most = NULL;
             int64_t p, f = last->coef[k];
@@ -126,10 +126,10 @@ static expr end_of(struct ctx *c, expr x) {
             if (most) last = x_add(c, without(c, last, k), most), k = -1;
         }
     if (!last) return NULL;
-    x_terms(c, last, &konst, &t, &co); /* part of a vector's lanes end before the others */
+    x_terms(c, last, &konst, &t, &co); /* some of a vector's lanes end before the others */
     return x_addi(c, last, konst < -1 ? -konst : 1);
 }
-/* The last x//n for x < n*q: q - 1. NULL: this is no such quotient. */
+/* The greatest value of x//n for x < n*q: q - 1. NULL: it is not such a quotient. */
 static expr last_quotient(struct ctx *c, expr a) {
     expr end = end_of(c, a->arg[0]), q = end ? idx_exact_quotient(c, end, a->arg[1]) : NULL;
     return q ? x_addi(c, q, -1) : NULL;
@@ -139,11 +139,11 @@ static bool not_negative(struct ctx *c, expr e, int depth, int *budget) {
     expr below = x_addi(c, x_muli(c, e, -1), -1), whole = undivided(c, below);
     return negative(c, below, depth, budget) || (whole && negative(c, whole, depth, budget));
 }
-/* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
+/* Replaces term k of e (atom, coefficient): is the result negative? -1: there is no replacement for this atom. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi, q;
-    if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before there is a rest: sums of sizes are long */
+    if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before computing the rest, since sums of sizes are long */
     expr rest = without(c, e, k), end;
     switch (a->op) {
     case X_VAR:
@@ -190,8 +190,8 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     default: return -1;
     }
 }
-/* Rounded terms are only bounded, so which of them is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the
- * second one, so that the rest rejoins. */
+/* Rounded terms are only bounded, so the order of replacement matters: 3*(M//3) + 2*(M%3//2) <= M needs the second one
+ * first, so that the remainder can be combined with the quotient. */
 static int turn_of(expr atom) {
     return atom->op == X_DIV || atom->op == X_MOD                           ? 2
            : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1
@@ -207,7 +207,7 @@ static bool mentions(void *env, expr e) {
     if (e->op == X_VAR) q->found |= e->u.var == q->v || x_uses_var(q->c, e->u.var->extent, q->v);
     return !q->found;
 }
-/* Is term k a variable on which no other term depends, nor the turns of a loop over a variable in one? */
+/* Is term k a variable on which no other term depends, nor the extent of another variable's loop? */
 static bool stands_alone(struct ctx *c, expr e, int k) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     if (a->op != X_VAR) return false;
@@ -216,8 +216,8 @@ static bool stands_alone(struct ctx *c, expr e, int k) {
         if (j != k) x_visit_with(e->arg[j], XF_VAR, mentions, &q);
     return !q.found;
 }
-/* A quotient whose c*(e//c) = e - e%c leaves no more terms, with that done; NULL: there is none. The rest of a loop
- * that was split again and again, n%16%8 - 4*(n%16%8//4), goes so. */
+/* Replaces c*(e//c) by e - e%c for a quotient where that leaves no more terms; NULL: there is none. This proves the
+ * remainder of a loop that was split repeatedly, n%16%8 - 4*(n%16%8//4). */
 static expr rejoined(struct ctx *c, expr e) {
     int64_t p;
     for (int k = 0; e->op == X_LIN && k < e->n; k++) {
@@ -228,8 +228,8 @@ static expr rejoined(struct ctx *c, expr e) {
     }
     return NULL;
 }
-/* e with a remainder or quotient at its greatest, where that takes more terms away: x%n - n, whatever n is made of.
- * NULL: there is none. */
+/* e with a remainder or quotient at its greatest value, if that cancels other terms: x%n - n, whatever n is. NULL:
+ * there is none. */
 static expr ended(struct ctx *c, expr e) {
     for (int k = 0; e->op == X_LIN && k < e->n; k++) {
         expr a = e->arg[k];
@@ -240,8 +240,8 @@ static expr ended(struct ctx *c, expr e) {
     }
     return NULL;
 }
-/* x%p and x%p%q are not above x, if that is not negative: e with x for one of them, where that takes more terms away.
- * NULL: there is none. The last cells of a row of x are x - x%16%8 and on. */
+/* x%p and x%p%q are not above x, if x is not negative: e with x instead of one of them, if that cancels other terms.
+ * NULL: there is none. For example, the last cells of a row of x start at x - x%16%8. */
 static expr unreduced(struct ctx *c, expr e, int depth, int *budget) {
     for (int k = 0; e->op == X_LIN && k < e->n; k++) {
         expr x = e->arg[k];
@@ -254,7 +254,7 @@ static expr unreduced(struct ctx *c, expr e, int depth, int *budget) {
 }
 static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int64_t lo, hi;
-    if (e->op == X_POISON || (*budget -= 1 + e->n / 8) < 0) return false; /* a long sum costs more, and proves less */
+    if (e->op == X_POISON || (*budget -= 1 + e->n / 8) < 0) return false; /* long sums cost more, and prove less */
     x_bounds(c, e, &lo, &hi);
     if (hi < 0) return true;
     if (!depth || e->op == X_CONST || lo >= 0) return false;
@@ -274,9 +274,9 @@ static bool negative(struct ctx *c, expr e, int depth, int *budget) {
         }
     return false;
 }
-/* What is not negative for some sizes and some pass of each loop needs no search for a proof. */
+/* If e is not negative for some sizes and some iteration, there is no need to search for a proof. */
 struct sample {
-    int number, left; /* leaves that may still be looked at: sharing can make exponentially many of few */
+    int number, left; /* number of leaves that may still be visited: sharing can make exponentially many of few */
 };
 static bool sample_leaf(void *env, expr leaf, int64_t *v) {
     struct sample *q = env;
@@ -299,11 +299,11 @@ static bool refuted(expr e) {
     }
     return false;
 }
-/* ---- Rows of a window that is not padded are max(0, x). In a pass of a loop that runs so often, or over a part of
- * them, the maximum is x. Loops over several such sizes at once are left alone: without the maxima their extents are
- * products of sums, multiplied out, and a long sum costs much and proves little. */
+/* ---- The rows of an unpadded window are max(0, x). In an iteration of a loop with that extent, or over a part of it,
+ * the maximum equals x. Not used for loops over several such sizes at once: without the maxima their extents are
+ * products of sums, which get multiplied out, and long sums cost much and prove little. */
 struct clamps {
-    expr last; /* which no other holds, as operands are visited before */
+    expr last; /* which contains no other, since operands are visited first */
     int n;
 };
 static bool count_clamps(void *env, expr e) {
@@ -311,7 +311,7 @@ static bool count_clamps(void *env, expr e) {
     if (e->op == X_MAX && (e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST)) q->last = e, q->n++;
     return true;
 }
-/* The maximum in e that holds all others in e; NULL: there is none. */
+/* The maximum in e that contains all others in e; NULL: there is none. */
 static expr outer_clamp(expr e) {
     struct clamps all = {0}, inner = {0};
     x_visit_with(e, XF_CLAMP, count_clamps, &all);
@@ -329,7 +329,7 @@ void var_unclamp(struct ctx *c, struct var *v) {
     int constant = m->arg[0]->op != X_CONST;
     struct unclamped q = {m, m->arg[constant], NULL};
     x_bounds(c, x_map(c, v->extent, put_clamp, &q), &lo, &hi);
-    if (hi > 0) return; /* the loop runs where the maximum is the constant, too */
+    if (hi > 0) return; /* the loop also runs if the maximum is the constant */
     q.is = m->arg[!constant];
     q.var = x_var(c, var_new(c, v->name, x_map(c, v->extent, put_clamp, &q)));
     v->unclamped = arena_copy(&c->arena, &q, sizeof q);
@@ -342,7 +342,7 @@ static expr put_unclamped(void *env, expr e) {
     const struct var *v = env;
     return e->op == X_VAR && e->u.var == v ? v->unclamped->var : put_clamp((void *)v->unclamped, e);
 }
-/* e with such variables and maxima put so. It no longer tells that x is not negative. */
+/* e with such variables and maxima replaced. The result no longer implies that x is not negative. */
 static expr unclamped(struct ctx *c, expr e) {
     const struct var *v = NULL;
     while (!x_visit_with(e, XF_UNCLAMPED, find_unclamped, &v)) {
@@ -351,8 +351,8 @@ static expr unclamped(struct ctx *c, expr e) {
     }
     return e;
 }
-/* ---- x//p + e is negative just when x + p*e is, and e - x//p when p*e - x + p-1 is: whole periods of x that were
- * taken out of the quotient come together with x again. NULL: there is no such term. */
+/* ---- x//p + e is negative exactly if x + p*e is; and e - x//p is if p*e - x + p-1 is: whole periods of x that were
+ * moved out of the quotient are combined with x again. NULL: there is no such term. */
 static expr undivided(struct ctx *c, expr e) {
     for (int k = 0, n = e->op == X_LIN ? e->n : 1; k < n; k++) {
         expr a = e->op == X_LIN ? e->arg[k] : e;
@@ -367,13 +367,13 @@ static bool search_negative(struct ctx *c, expr e) {
     int budget = PROOF_BUDGET, again = PROOF_BUDGET, last = PROOF_BUDGET;
     if (refuted(e)) return false;
     if (negative(c, e, PROOF_DEPTH, &budget)) return true;
-    expr simpler = unclamped(c, e); /* what is built for it asks for proofs of what holds fewer such variables */
+    expr simpler = unclamped(c, e); /* building it asks for proofs about expressions with fewer such variables */
     if (simpler != e && negative(c, simpler, PROOF_DEPTH, &again)) return true;
     expr whole = undivided(c, e);
     return whole && negative(c, whole, PROOF_DEPTH, &last);
 }
 enum proof { PROOF_NEW, PROOF_FOUND, PROOF_MISSING };
-/* The same questions come again and again: of each copy of a body, by every verifier and printer. */
+/* Remembers answers, because the same questions recur for each copy of a body, from every verifier and printer. */
 static bool always_negative(struct ctx *c, expr e) {
     if (*x_proof(c, e) == PROOF_NEW) {
         bool found = search_negative(c, e);

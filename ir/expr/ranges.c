@@ -1,5 +1,5 @@
-/* Between which numbers a value lies: what may be rounded, converted and clamped in another order rests on it. Index
- * expressions have bounds.c. */
+/* Ranges of values: they justify rounding, converting and clamping in another order. For index expressions see
+ * bounds.c. */
 #include "ir/expr/buf.h"
 #include "ir/expr/expr.h"
 #include <float.h>
@@ -26,8 +26,8 @@ static bool is_finite(struct x_range r) { return !r.nan && r.lo > -INFINITY && r
 struct x_range x_range_of_both(struct x_range a, struct x_range b) {
     return (struct x_range){fmin(a.lo, b.lo), fmax(a.hi, b.hi), a.nan || b.nan};
 }
-/* What lies between these ends before it is given its type: integers wrap where they do not fit, floats round. The
- * ends themselves were rounded to f64, so they go a step outwards. */
+/* The range after conversion to type t: integers wrap if they do not fit, floats round. The ends were themselves
+ * rounded to f64, so they are widened by one step. */
 static struct x_range fitted(enum dtype t, double lo, double hi) {
     if (t == F32) {
         if (!(lo > -FLT_MAX && hi < FLT_MAX)) return unknown;
@@ -47,12 +47,12 @@ static struct x_range of_arithmetic(enum xop op, enum dtype t, struct x_range a,
     case X_ADD: return fitted(t, a.lo + b.lo, a.hi + b.hi);
     case X_SUB: return fitted(t, a.lo - b.hi, a.hi - b.lo);
     case X_MUL: return of_products(t, a, b);
-    default: /* a quotient of floats by what is not near 0 */
+    default: /* includes quotients of floats by something away from 0 */
         if (t != F32 || (b.lo < FLT_MIN && b.hi > -FLT_MIN)) return of_type(t);
         return of_products(t, a, (struct x_range){1 / b.hi, 1 / b.lo, false});
     }
 }
-/* a < b ? a : b, and the other way round: b where one of them is no number. */
+/* a < b ? a : b, and the reverse: b if one of them is NaN. */
 static struct x_range of_choice(enum xop op, struct x_range a, struct x_range b) {
     struct x_range r = op == X_MIN ? (struct x_range){fmin(a.lo, b.lo), fmin(a.hi, b.hi), b.nan}
                                    : (struct x_range){fmax(a.lo, b.lo), fmax(a.hi, b.hi), b.nan};
@@ -70,7 +70,7 @@ static struct x_range whole(enum xop op, struct x_range a) {
     double (*f)(double) = op == X_FLOOR ? floor : op == X_CEIL ? ceil : op == X_TRUNC ? trunc : rint;
     return (struct x_range){f(a.lo), f(a.hi), a.nan};
 }
-/* Bits of what is not below 0: shifted down by so many, or those of a mask. */
+/* Bit operations on a value that is not negative: shifts to the right, or masks. */
 static struct x_range of_bits(enum xop op, enum dtype t, struct x_range a, int64_t by) {
     if (op == X_SHR && a.lo >= 0 && by >= 0 && by < dtype_bits(t))
         return (struct x_range){floor(ldexp(a.lo, -(int)by)), floor(ldexp(a.hi, -(int)by)), false};
@@ -90,7 +90,7 @@ bool x_data_is_finite(const struct tensor *t) {
         if (!isfinite(tensor_f(t, k))) return false;
     return true;
 }
-/* Of a table that is known to be short, or to hold nothing else. */
+/* The range of a table's contents, if it is short or otherwise known. */
 static bool of_table(const struct buf *b, struct x_range *r) {
     enum { SHORT = 4096 };
     if (b->within) return *r = (struct x_range){(double)b->within[0], (double)b->within[1], false}, true;
@@ -100,7 +100,7 @@ static bool of_table(const struct buf *b, struct x_range *r) {
     return true;
 }
 struct ranging {
-    int budget; /* expressions share parts: as trees they may be exponentially large */
+    int budget; /* expressions share parts, so as trees they may be exponentially large */
     x_cells_fn *cells;
     void *env;
 };

@@ -1,4 +1,4 @@
-/* The constructors of operations: what is constant is folded, what is exact is simplified, index expressions go through
+/* The constructors of operations: constants are folded, exact simplifications done, index expressions handled by
  * index.c. They never fail: operands that do not fit give the poison expression. */
 #include "ir/expr/buf.h"
 #include "ir/expr/fold.h"
@@ -21,11 +21,12 @@ static bool is_i(expr e, int64_t v) { return is_const(e) && e->type != F32 && e-
 static bool is_arithmetic(enum xop op) {
     return op == X_ADD || op == X_SUB || op == X_MUL || op == X_DIV || op == X_MOD || op == X_MIN || op == X_MAX;
 }
-/* What op makes of two integers that are these indices, as an index; NULL: not the same, or no arithmetic. */
+/* The result of op on two integers that are these indices, as an index; NULL: it would differ, or op is no
+ * arithmetic. */
 static expr index_bin(struct ctx *c, enum xop op, expr a, expr b) {
     int64_t la, ha, lb, hb;
     if (!is_arithmetic(op)) return NULL;
-    if (op == X_DIV || op == X_MOD) { /* truncation is floor where both are known not to be negative */
+    if (op == X_DIV || op == X_MOD) { /* truncation equals floor if both are known not to be negative */
         x_bounds(c, a, &la, &ha), x_bounds(c, b, &lb, &hb);
         if (lb <= 0 || (la < 0 && op == X_MOD)) return NULL;
         expr zero = x_int(c, 0);
@@ -33,8 +34,8 @@ static expr index_bin(struct ctx *c, enum xop op, expr a, expr b) {
     }
     return x_bin(c, op, a, b);
 }
-/* A sum of integers, which wrap, with what was added to a or taken from it before: (x + m) + n is x + (m + n), and
- * (x + y) - y is x. NULL: there is no such. */
+/* A sum of integers, which wrap, simplified with an earlier sum a: (x + m) + n is x + (m + n), and (x + y) - y is x.
+ * NULL: not possible. */
 static expr joined_sum(struct ctx *c, enum xop op, expr a, expr b) {
     enum dtype t = (enum dtype)a->type;
     if ((op != X_ADD && op != X_SUB) || (a->op != X_ADD && a->op != X_SUB) || !dtype_is_int(t)) return NULL;
@@ -102,7 +103,8 @@ expr x_fma(struct ctx *c, expr a, expr b, expr d) {
     if (is_const(a) && is_const(b) && is_const(d)) return fold_fma(c, a, b, d);
     return NODE(c, X_FMA, a->type, a, b, d);
 }
-/* The other sign of x*y + z by its bits: gcc makes -(x*y) - z of it, which is another zero where nothing is left. */
+/* Negates x*y + z by its sign bit: gcc would turn a negation into -(x*y) - z, which gives the other zero if the result
+ * is 0. */
 static expr negated_bits(struct ctx *c, expr fma) {
     enum dtype bits = fma->type == F32 ? I32 : I64;
     expr sign = x_const_i(c, bits, bits == I32 ? INT32_MIN : INT64_MIN);
@@ -125,7 +127,8 @@ expr x_un(struct ctx *c, enum xop op, expr a) {
     if (op == X_NEG && a->op == X_FMA) return negated_bits(c, a);
     return NODE(c, op, a->type, a);
 }
-/* A truth value as a number against one that neither of them reaches; NULL: it depends. Compilers warn. */
+/* A comparison of a truth value, as a number, with a number outside of its range; NULL: it is undecided. Compilers warn
+ * about such comparisons. */
 static expr cmp_truth(struct ctx *c, enum xop op, expr a, expr b) {
     expr truth = a->op == X_CAST && a->arg[0]->type == BOOL ? a : b, other = truth == a ? b : a, r[2];
     if (truth->op != X_CAST || truth->arg[0]->type != BOOL || !is_const(other)) return NULL;
@@ -135,8 +138,8 @@ static expr cmp_truth(struct ctx *c, enum xop op, expr a, expr b) {
     }
     return r[0] == r[1] ? r[0] : NULL;
 }
-/* What the types of the loaded cells leave of a comparison of integers with a number (compilers warn of one that always
- * has the same answer). NULL: both answers are possible, or the number is too great for the ends of ranges, f64. */
+/* Decides a comparison of integers with a number by the types of loaded cells (compilers warn if the answer is always
+ * the same). NULL: undecided, or the number is too large for the ends of ranges, which are f64. */
 static expr cmp_by_range(struct ctx *c, enum xop op, expr a, expr b) {
     if (!dtype_is_int((enum dtype)a->type) || is_const(a) == is_const(b)) return NULL;
     int64_t number = is_const(a) ? a->u.i : b->u.i, greatest = INT64_C(1) << 53;
@@ -155,7 +158,8 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     if (ia && ib) a = ia, b = ib;
     if (a->type != IDX) {
         if (is_const(a) && is_const(b)) return fold_cmp(c, op, a, b);
-        if (a == b && !dtype_is_complex(a->type) && (!dtype_is_float(a->type) || !x_range(a).nan)) /* compilers warn */
+        if (a == b && !dtype_is_complex(a->type) && (!dtype_is_float(a->type) || !x_range(a).nan)) /* otherwise
+                                                                                                    * compilers warn */
             return x_bool(c, op == X_LE || op == X_EQ);
         expr known = cmp_truth(c, op, a, b);
         if (known) return known;
@@ -180,7 +184,7 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     }
     return NODE(c, op, BOOL, a, b);
 }
-/* The low bits of what has no others. */
+/* a only has bits that the mask b keeps. */
 static bool masks_nothing(expr a, expr b) {
     bool low = b->op == X_CONST && b->u.i > 0 && !(b->u.i & (b->u.i + 1));
     return low && x_within(a, 0, (double)b->u.i);
@@ -204,7 +208,8 @@ expr x_not(struct ctx *c, expr a) {
     if (a->type != BOOL) return x_un(c, X_NOT, a);
     if (is_const(a)) return x_bool(c, !a->u.i);
     if (a->op == X_NOT) return a->arg[0];
-    bool exact = a->n == 2 && a->arg[0]->type != F32 && a->arg[0]->type != F64; /* NaN: not (a<b) is not b<=a */
+    bool exact = a->n == 2 && a->arg[0]->type != F32 && a->arg[0]->type != F64; /* false for floats: because of NaN, not
+                                                                                 * (a<b) is not b<=a */
     if (a->op == X_LT && exact) return NODE(c, X_LE, BOOL, a->arg[1], a->arg[0]);
     if (a->op == X_LE && exact) return NODE(c, X_LT, BOOL, a->arg[1], a->arg[0]);
     if (a->op == X_EQ) return NODE(c, X_NE, BOOL, a->arg[0], a->arg[1]);
@@ -231,12 +236,13 @@ expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
     default: return x_poison(c);
     }
 }
-/* What is read again and again where its size is 1 is read as it is by a loop over just that size: v is 0, then. */
+/* A broadcast that tests whether the size is 1, in a loop of exactly that size: if the size is 1, v is 0 anyway, so v
+ * can be used directly. */
 static bool is_only_cell(struct ctx *c, expr cond, expr a, expr v) {
     return v->op == X_VAR && is_i(a, 0) && cond == x_cmp(c, X_EQ, v->u.var->extent, x_int(c, 1));
 }
-/* r < 0 ? r + n : r, where r is the remainder of indices by a positive one that has the sign of what is divided: the
- * remainder of floor division. NULL: this is something else. */
+/* r < 0 ? r + n : r, where r is a truncated remainder of indices by a positive number: the remainder of floor division.
+ * NULL: it is something else. */
 static expr floor_mod(struct ctx *c, expr cond, expr sum, expr r) {
     expr of = r->op == X_MOD ? as_index(c, r->arg[0]) : NULL, by = of ? as_index(c, r->arg[1]) : NULL;
     int64_t lo, hi;
@@ -258,8 +264,8 @@ expr x_select(struct ctx *c, expr cond, expr a, expr b) {
     if (mod) return mod;
     return NODE(c, X_SELECT, a->type, cond, a, b);
 }
-/* The index that a value of 32 bits is, if no operation on the way from indices to it can wrap; else NULL. The budget
- * is for sharing: trees can be exponentially larger than what they are made of. */
+/* The index that equals a 32-bit value, if no operation that computes it from indices can wrap; otherwise NULL. The
+ * budget is needed because of sharing: trees can be exponentially larger than the expression. */
 static expr unwrapped_of(struct ctx *c, expr v, int *budget) {
     expr r = NULL;
     int64_t lo, hi;
@@ -299,7 +305,7 @@ expr x_bitcast(struct ctx *c, enum dtype t, expr a) {
 expr x_round(struct ctx *c, enum dtype storage, expr a) {
     if (x_poisoned(&a, 1) || dtype_value(storage) != a->type) return x_poison(c);
     if (storage == a->type || (a->op == X_ROUND && a->u.i == storage)) return a;
-    if (a->op == X_LOAD && a->u.buf->type == storage) return a; /* a load of that type is exact already */
+    if (a->op == X_LOAD && a->u.buf->type == storage) return a; /* a load of that type needs no rounding */
     if (is_const(a)) return fold_round(c, storage, a);
     struct expr h;
     x_head(&h, X_ROUND, a->type);
@@ -355,7 +361,7 @@ expr x_toidx(struct ctx *c, expr v) {
         if (v->type != I64) break;
         return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
     case X_MIN:
-    case X_MAX: /* what numbers clamp is clamped as the value that it is, and vectors of it are */
+    case X_MAX: /* a clamp by constants is done in the value's type, which vectorises */
         if (v->type == I32 && (is_const(v->arg[0]) || is_const(v->arg[1]))) break;
         return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
     case X_MUL:

@@ -1,6 +1,6 @@
-/* Graph IR: making and editing nodes, values and regions, with use lists kept; types; inlining of regions; sorting.
- * Import builds graphs with these functions and passes rewrite them. Text form and verifier stand in files of their
- * own. */
+/* Graph IR: making and editing nodes, values and regions, keeping use lists up to date; types; inlining of regions;
+ * sorting. Import builds graphs with these functions, and passes rewrite them. Text form and verifier are in other
+ * files. */
 #include "ir/graph/graph.h"
 #include "ir/base/map.h"
 #include "ir/graph/op.h"
@@ -87,7 +87,7 @@ static void add_use(struct graph *g, struct value *v, struct node *n, struct reg
 
 static void drop_use(struct value *v, const struct node *n, const struct region *r, int index) {
     if (!v) return;
-    for (int i = v->uses.n - 1; i >= 0; i--) { /* passes drop what they added last more often than not */
+    for (int i = v->uses.n - 1; i >= 0; i--) { /* from the end, since passes mostly drop what they added last */
         struct use *u = &v->uses.v[i];
         if (u->node != n || u->region != r || u->index != index) continue;
         memmove(u, u + 1, (size_t)(v->uses.n - i - 1) * sizeof *u);
@@ -137,7 +137,7 @@ struct node *node_new(struct region *r, struct node *before, const char *domain,
     n->op_type = keep(g, op_type);
     n->op = op_of_model(g->ctx, n->domain, n->op_type);
     n->version = opset_newest(n->domain);
-    /* What a pass makes in place of a node is reported under that node */
+    /* nodes that a pass makes in place of a node are reported under its name */
     n->name = before ? before->name : "";
     n->origin = before && before->origin ? before->origin : "";
     link_before(r, before, n);
@@ -186,14 +186,14 @@ void node_drop_input(struct node *n, int k) {
     n->ins.n--;
 }
 
-/* Drops the uses that a region's nodes and results make, so that removing a node leaves no trace of its bodies. */
+/* Drops the uses by a region's nodes and results, so that removing a node also removes all traces of its bodies. */
 static void drop_region_uses(struct region *r) {
     for (int k = 0; k < r->results.n; k++) drop_use(r->results.v[k], NULL, r, k);
     r->results.n = 0;
     while (r->last) {
         struct node *n = r->last;
         for (int k = 0; k < n->outs.n; k++)
-            if (n->outs.v[k]) n->outs.v[k]->uses.n = 0; /* left only in a cycle; all users go with the region */
+            if (n->outs.v[k]) n->outs.v[k]->uses.n = 0; /* only used in a cycle; all users are in the region, too */
         node_remove(n);
     }
 }
@@ -417,7 +417,7 @@ static void set_state(struct sorter *s, const struct node *n, int state) {
     map_put(&s->state, PKEY(n), (void *)(intptr_t)state);
 }
 
-/* The nodes on the stack from n to the top need each other. */
+/* The nodes on the stack from n to the top form a cycle. */
 static void report_cycle(struct sorter *s, const struct node *n) {
     struct ctx *c = n->in->graph->ctx;
     struct text t = {0};
@@ -430,7 +430,7 @@ static void report_cycle(struct sorter *s, const struct node *n) {
     text_free(&t);
 }
 
-/* Depth first, without recursion: chains are as long as the model. */
+/* Depth first, without recursion, because chains can be as long as the model. */
 static bool sort_from(struct sorter *s, struct node *root) {
     PUSH(&s->tmp, &s->stack, ((struct frame){root, 0}));
     set_state(s, root, OPEN);
@@ -459,7 +459,7 @@ static bool sort_from(struct sorter *s, struct node *root) {
     return true;
 }
 
-/* Keeps the given order wherever it is right. */
+/* Keeps the existing order as far as it is valid. */
 static bool sort_region(struct region *r) {
     struct sorter s = {0};
     s.state.arena = &s.tmp;

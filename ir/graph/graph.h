@@ -11,7 +11,7 @@
 #include "ir/graph/trace.h"
 
 enum type_kind { TY_NONE, TY_TENSOR, TY_SEQUENCE, TY_OPTIONAL, TY_MAP };
-/* dims are index expressions over symbols. rank < 0: not known yet (before inference). */
+/* dims are index expressions over symbols. rank < 0: unknown (before inference). */
 struct type {
     enum type_kind kind;
     enum dtype dtype; /* TENSOR: storage type; MAP: key type */
@@ -28,7 +28,7 @@ struct use {
     struct region *region;
     int index;
 }; /* input of a node, or result of a region */
-/* Each element of a tensor, by its indices: what Range gives, say. */
+/* Each element of a tensor in terms of its indices, such as those of Range. */
 struct elements {
     const struct var *const *axes;
     int naxes;
@@ -45,7 +45,7 @@ struct value {
     const expr
         *elems; /* symbolically known contents of a small integer tensor, row-major I64/I32/BOOL values; or NULL */
     int nelems;
-    const struct elements *each; /* where it is known whatever the dims are; or NULL */
+    const struct elements *each; /* the same in terms of indices, valid for all dims; or NULL */
     VEC(struct use) uses;
 };
 
@@ -83,17 +83,17 @@ struct op;
 struct node {
     int id;
     const char *domain, *op_type, *name; /* domain "" is ai.onnx */
-    int version;                         /* opset version of the domain in force; the newest after import's upgrades */
+    int version;                         /* opset version of the domain; after import's upgrades the newest one */
     const struct op *op;                 /* row, or NULL when the registry has none */
     VEC(struct value *) ins;             /* NULL: absent optional */
-    VEC(struct value *) outs;            /* NULL: not wanted */
+    VEC(struct value *) outs;            /* NULL: not used */
     VEC(struct attr) attrs;
     struct region *in;
     struct node *prev, *next;
     const char *origin;           /* `node 17 "conv1" (Conv)`, for diagnostics and comments; see ir/graph/trace.h */
     VEC(const struct sym *) syms; /* produced symbols, in the order the definition asks for them */
 };
-/* For "%.*s": of the nodes that it stands for, itself. */
+/* For "%.*s": only the node's own origin, without those of nodes merged into it. */
 #define OWN_ORIGIN(n) (int)strcspn((n)->origin, "\n"), (n)->origin
 struct region {
     struct graph *graph;
@@ -101,18 +101,18 @@ struct region {
     const char *name;
     VEC(struct value *) params, results;
     struct node *first, *last;
-    bool
-        unsettled; /* a loop's body while the types of its parameters are being found: nothing may be decided by them */
+    bool unsettled; /* a loop's body while the types of its parameters are still being found, so nothing may be decided
+                     * by them */
 };
-/* What the model says of an output, or of another value: to be compared with what is computed. */
+/* What the model declares about an output or another value, to be compared with what is inferred. */
 struct declared {
     const char *name;
-    int output; /* its number; -1: no output */
+    int output; /* its number; -1: it is not an output */
     enum dtype dtype;
-    int rank;                /* -1: not said */
-    const int64_t *dims;     /* [rank]; -1: not said, or a name */
+    int rank;                /* -1: not declared */
+    const int64_t *dims;     /* [rank]; -1: not declared, or a name */
     const char *text;        /* "f32[N,3]" */
-    const struct type *held; /* of an output that is no tensor; of those nothing else is said */
+    const struct type *held; /* of an output that is not a tensor; nothing else is declared then */
 };
 struct said_rank { /* --rank: of the value of that name */
     const char *name;
@@ -133,22 +133,24 @@ struct graph {
     VEC(struct opset) opsets;
     VEC(const struct sym *) syms; /* input symbols, in order of first use */
     VEC(struct metadata) metadata;
-    VEC(const char *) outputs;   /* names of the top region's results: passes may put other values there */
-    holders taken, given;        /* inputs and outputs that are no tensors */
-    states kept;                 /* inputs that the next run gets from outputs */
+    VEC(const char *) outputs;   /* names of the top region's results, which passes may replace by other values */
+    holders taken, given;        /* inputs and outputs that are not tensors */
+    states kept;                 /* inputs that the next run takes from outputs */
     VEC(const char *) rules_off; /* names of rules that graph_simplify leaves out */
     struct trace trace;
     VEC(struct declared) declared;
     VEC(struct said_rank) ranks;
-    bool keeps_operators; /* inference leaves operators that a model file can hold, though others define them */
-    bool quantized;       /* the model holds operators that round to quantisation steps */
+    bool keeps_operators; /* inference keeps operators that a model file can contain, even if they are defined by
+                           * others */
+    bool quantized;       /* the model contains operators that round to quantisation steps */
     int next_value, next_node;
-    int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */
+    int copies, unrolled; /* number of nodes copied because of If, and of loops over sequences */
 };
 
 /* ---- building and editing; use lists are kept */
 struct graph *graph_new(struct ctx *c, const char *name);
-int graph_said_rank(const struct graph *g, const char *name); /* by --rank of the value of that name, or -1 */
+int graph_said_rank(const struct graph *g, const char *name); /* the rank given by --rank for the value of that name, or
+                                                               * -1 */
 struct region *region_new(struct graph *g, struct node *owner, const char *name);
 struct value *region_param(struct region *r, const char *name, struct type t);
 void region_result(struct region *r, struct value *v);
@@ -160,16 +162,16 @@ struct value *graph_scalar(struct graph *g, enum dtype t, int64_t v);
 struct node *node_new(struct region *r, struct node *before, const char *domain, const char *op_type,
                       struct value *const *ins, int nins, int nouts);
 struct value *node_in(const struct node *n, int k);              /* input k; NULL: there is none */
-bool node_is_used(const struct node *n);                         /* by others, or for its effect */
-struct value *node_out(struct node *n, int k, const char *name); /* makes output k exist */
+bool node_is_used(const struct node *n);                         /* by other nodes, or for its effect */
+struct value *node_out(struct node *n, int k, const char *name); /* creates output k if it is missing */
 void node_set_input(struct node *n, int k, struct value *v);     /* v may be NULL; grows the list */
-void node_drop_input(struct node *n, int k);                     /* those behind it move up */
+void node_drop_input(struct node *n, int k);                     /* later inputs move up */
 void node_remove(struct node *n);                                /* its outputs must be unused */
-void nodes_remove_between(struct node *from, struct node *to);   /* none of them is used by others */
+void nodes_remove_between(struct node *from, struct node *to);   /* nothing else uses them */
 void value_replace(struct value *old, struct value *by);         /* every use of old */
 void region_set_result(struct region *r, int k, struct value *v);
 void node_set_attr(struct node *n, struct attr a);              /* replaces one of the same name */
-void node_set_int(struct node *n, const char *name, int64_t v); /* the same of an integer; name need not stay */
+void node_set_int(struct node *n, const char *name, int64_t v); /* the same for an integer; the name is copied */
 void node_drop_attr(struct node *n, const char *name);
 const struct attr *node_attr(const struct node *n, const char *name);
 struct region *node_region(const struct node *n, const char *attr_name);
@@ -179,8 +181,9 @@ struct type type_tensor(struct ctx *c, enum dtype t, const expr *dims, int rank)
 bool type_equal(const struct type *a, const struct type *b);
 bool type_same_dims(const struct type *a, const struct type *b);     /* rank and dims, by expression */
 bool type_has_one_element(const struct type *t);                     /* every known dim is 1 */
-bool type_may_have_one_element(struct ctx *c, const struct type *t); /* and those that only the run knows can be 1 */
-struct node *value_only_reader(const struct value *v);   /* NULL: several read it, none does, or it is a result */
+bool type_may_have_one_element(struct ctx *c, const struct type *t); /* and dims that are only known at run time can be
+                                                                      * 1 */
+struct node *value_only_reader(const struct value *v);   /* NULL: it has several readers or none, or is a result */
 bool value_is_result(const struct value *v);             /* of its region */
 bool node_is(const struct node *n, const char *op_type); /* an operator of ai.onnx; false for NULL */
 void type_print(struct text *t, const struct type *ty);
@@ -189,13 +192,13 @@ void dim_print(struct text *t, expr dim); /* as type_print prints it */
 /* Moves the nodes of `from` (closed) in front of `before`, parameters replaced by args; results[] gets the results. */
 void region_inline(struct region *from, struct node *before, struct value *const *args, struct value **results);
 void region_drop_results(struct region *r);
-/* A copy of n, regions and all, at the end of r. values: what stands for a value in the copy; it gets the results of n.
- * Values that it does not hold stay themselves. */
+/* Appends a copy of n, including its regions, to r. values: the value that replaces one in the copy; n's results are
+ * added to it. Values that are not in it stay the same. */
 struct region *region_copy(struct node *owner, const struct region *r, struct map *values); /* the same, of a body */
 struct node *node_copy(struct region *r, const struct node *n, struct map *values);
-bool region_is_settled(const struct region *r); /* neither it nor a region around it is `unsettled` */
-/* `node 17 "conv1" (Conv)`, behind `outer` for nodes of bodies and functions (NULL: none); strings of the model are
- * escaped. */
+bool region_is_settled(const struct region *r); /* neither it nor a surrounding region is `unsettled` */
+/* `node 17 "conv1" (Conv)`, prefixed by `outer` for nodes of bodies and functions (NULL: none); strings of the model
+ * are escaped. */
 const char *origin_text(struct ctx *c, const char *outer, int number, const char *name, const char *op_type);
 /* All nodes of r and of the regions below, definitions before uses. */
 typedef VEC(struct node *) node_list;
@@ -208,7 +211,8 @@ void node_attrs_print(struct text *out, const struct node *n); /* "kernel_shape=
 struct graph *graph_parse(struct ctx *c, const char *text, size_t n, const char *file);
 /* Order (definitions before uses, no cycle), use lists, region closure, arity, attribute kinds. Records diagnostics. */
 bool graph_verify(struct graph *g, const char *after);
-bool graph_verify_as(struct graph *g, const char *after, enum diag_code code); /* after a pass of another's mistakes */
+bool graph_verify_as(struct graph *g, const char *after, enum diag_code code); /* after a pass whose mistakes are not
+                                                                                * ours */
 /* Topological sort of each region; false and E_GRAPH on a cycle. */
 bool graph_sort(struct graph *g);
 #endif

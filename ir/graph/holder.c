@@ -19,7 +19,7 @@ bool holders_fit(const holders *h, int n) {
         if (value_kind_is_map(x->kind) && (x->n != 2 || !x->present)) return false;
         if (x->kind == VALUE_TENSOR || x->first < at || x->n < 0 || x->n > n - x->first) return false;
         bool optional = x->kind == VALUE_OPTIONAL || x->kind == VALUE_OPTIONAL_SEQUENCE;
-        int own = x->n - x->asked; /* what it holds */
+        int own = x->n - x->asked; /* the tensors it holds */
         if (x->asked && (!optional || !x->present)) return false;
         if (x->packed && (!(x->kind == VALUE_SEQUENCE || x->asked) || !sequence || !x->present || own != 2))
             return false;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows live in the families' arrays; this is an index of them that lasts as long as the process. */
+/* An index of the rows in the families' arrays; it lives as long as the process. */
 static VEC(const struct op *) rows;
 static bool sorted = true;
 

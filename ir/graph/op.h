@@ -24,14 +24,14 @@ struct op_slot {
     uint64_t types;
     int flags;
 }; /* name NULL ends a list */
-/* Of attributes that ONNX does not have: A_OURS: it marks a form that the newest version cannot say (see upgrades);
- * A_NOTE: it says nothing of what the node means. */
+/* Attributes that ONNX does not have: A_OURS: it marks a form that the newest version cannot express (see upgrades);
+ * A_NOTE: it does not affect the node's meaning. */
 enum { A_REQUIRED = 1, A_OURS = 2, A_NOTE = 4 };
 struct op_attr { /* name NULL ends a list */
     const char *name;
     enum attr_kind kind;
     int flags;
-    int since; /* the version that brought it to the form of the row; 0: the form always had it */
+    int since; /* the version that gave it the row's form; 0: it always had it */
     int64_t i; /* defaults */
     float f;
     const char *s;
@@ -57,40 +57,41 @@ struct op_upgrade {
 /* Ops that own regions (If, Loop, Scan). infer sets the types of the results; with infer_region the driver infers a
  * body whose parameters have types. lower appends the statements (lower/lower.h). */
 struct lowering;
-enum infer_status { INFER_OK, INFER_FAILED, INFER_REPLACED }; /* REPLACED: n is gone, go on after its replacement */
+enum infer_status { INFER_OK, INFER_FAILED, INFER_REPLACED }; /* REPLACED: n is gone, continue after its replacement */
 struct op_control {
     enum infer_status (*infer)(struct graph *g, struct node *n, bool (*infer_region)(struct region *r));
     bool (*lower)(struct lowering *l, struct node *n);
 };
 
-/* Of an operator that is linear in operands 0 and 1, the data and the weights, and adds operand 2, if any, which has
- * one value for each channel (axis 1) of the result: how the weights lie. */
+/* For an operator that is linear in operands 0 and 1, the data and the weights, and adds operand 2, if any, with one
+ * value for each channel (axis 1) of the result: how the weights are laid out. */
 struct op_channels {
-    int axis;       /* of the weights, that runs over the channels; -1: none does, or not alone */
-    int64_t groups; /* there are so many times as many channels, block after block along the weights' first axis */
+    int axis;       /* the axis of the weights that runs over the channels; -1: there is none that does only that */
+    int64_t groups; /* there are this many times more channels, block after block along the weights' first axis */
 };
 int64_t op_channel_count(const struct tensor *w, const struct op_channels *at);
-/* The one that element i of the weights belongs to. */
+/* The channel to which element i of the weights belongs. */
 int64_t op_channel_of(const struct tensor *w, const struct op_channels *at, int64_t i);
 struct op_weights {
     struct op_channels out, in; /* of the result, of the data */
-    bool edges;                 /* some results sum over less than others, as the data is padded */
+    bool edges;                 /* some results sum over fewer terms than others, because the data is padded */
 };
 
-/* Of an operator that works along axes, in whatever order they stand: what names them. Operand 0 has the axes (all
- * operands do, if it is VARIADIC), results have as many; further operands say something of the whole, or of slices
- * along the axis that is named. Operators that work cell by cell need no such row. ATTR: the attribute axis. INPUT:
- * operand 1, one axis. LIST: operand 1, axes; absent: all. SLICE: operands 1 to 4 are starts, ends, axes, steps. PADS:
- * operand 1 has pads for all axes. SIZES: some operands have an entry for each axis. */
+/* For an operator that works along axes, whatever their order: how they are named. Operand 0 has the axes (all operands
+ * do, if it is VARIADIC), results have as many; further operands concern the whole, or slices along the named axis.
+ * Operators that work cell by cell need no such row. ATTR: the attribute axis. INPUT: operand 1, one axis. LIST:
+ * operand 1, axes; absent: all. SLICE: operands 1 to 4 are starts, ends, axes, steps. PADS: operand 1 has pads for all
+ * axes. SIZES: some operands have an entry for each axis. */
 enum axes_named { AXES_UNNAMED, AXES_ATTR, AXES_INPUT, AXES_LIST, AXES_SLICE, AXES_PADS, AXES_SIZES };
 struct op_axes {
     enum axes_named named;
     bool reduces;   /* sums or compares along them */
-    unsigned sizes; /* AXES_SIZES: which operands, as bits; others stay absent or empty */
+    unsigned sizes; /* AXES_SIZES: which operands, as bits; the others must be absent or empty */
 };
 
-/* Of an operator that adds products of operands 0 and 1 (x and w) and operand 2 (the bias), if any: how it is computed
- * of bytes. An operator of integers reads these, in its own order; a bias counts in units of both scales. */
+/* For an operator that adds products of operands 0 and 1 (x and w) and operand 2 (the bias), if any: its form on
+ * quantised bytes. An integer operator takes these operands, in its own order; a bias is in units of the product of
+ * both scales. */
 enum op_quantized { Q_END, Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO };
 struct op_integers {
     const char *domain, *name; /* NULL: there is none */
@@ -100,8 +101,8 @@ struct op_in_blocks {
     const char *domain, *name; /* NULL: there is none */
 };
 struct op_in_integers {
-    int (*scaled_axis)(const struct node *n); /* of w, whose slices may have a scale each; -1: none */
-    struct op_integers quantized, plain;      /* whose result is quantised; whose result is floats */
+    int (*scaled_axis)(const struct node *n); /* axis of w whose slices may have separate scales; -1: none */
+    struct op_integers quantized, plain;      /* with quantised result; with float result */
     /* Of floats by weights of few bits, in blocks: x, packed weights, scales, zero points, nothing, bias. */
     struct op_in_blocks blocks;
 };
@@ -139,49 +140,49 @@ struct op {
     void (*define)(void); /* exactly one of these three */
     void (*expand)(void);
     const struct op_control *control;
-    const char *as; /* for define and expand that serve several rows: what this one is called where it is known;
-                       FOREIGN: in messages */
+    const char *as; /* for functions define and expand that serve several rows: the name under which to look it up;
+                     * FOREIGN: in messages */
     const struct op_upgrade *upgrades; /* upto 0 ends */
-    /* Optional, the other way: brings a form of our own (A_OURS) into words of the newest version, by the node itself
-     * and others around it. NULL, or why it cannot. */
+    /* Optional, the reverse of upgrades: expresses a form of our own (A_OURS) in the newest version, by this node and
+     * others around it. NULL, or why that is impossible. */
     const char *(*standard)(struct node *n);
     const char *spec;                 /* section, and every deliberate deviation */
     int flags;                        /* enum op_flags */
-    int until;                        /* the last version that has it; 0: the newest does */
-    const struct foreign_op *foreign; /* FOREIGN: what its definition is (lower/ops/foreign.h) */
+    int until;                        /* the last version that has it; 0: the newest */
+    const struct foreign_op *foreign; /* FOREIGN: its definition (lower/ops/foreign.h) */
     struct op_axes axes;
     const struct op_in_integers *integers; /* optional */
-    /* Optional. Does n only cut off floats below *lo and above *hi, which are known? */
+    /* Optional. Does n only clamp floats, to *lo and *hi, which are known? */
     bool (*clamps)(const struct node *n, double *lo, double *hi);
-    /* Optional. Axis k of the result is axis perm[k] of operand 0, cell by cell; false: of this n it is not known. */
+    /* Optional. Axis k of the result is axis perm[k] of operand 0, cell by cell; false: unknown for this n. */
     bool (*permutes)(const struct node *n, int *perm);
-    /* Optional. How the weights of n lie; false: this n is no such operator. */
+    /* Optional. How the weights of n are laid out; false: n is not such an operator. */
     bool (*weights)(const struct node *n, struct op_weights *w);
-    /* Optional. Is n scale * x + shift, with constants for each channel (axis 1) of its operand x, whose number is
-     * known? Finds them. */
+    /* Optional. Is n scale * x + shift, with constants for each channel (axis 1) of its operand x, of which there are
+     * `channels`? Gives the constants. */
     bool (*affine)(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift);
 };
-const struct op_attr *op_attr_named(const struct op *op, const char *name); /* NULL: it has none */
-/* An attribute of n: as given, else the default of its row. */
+const struct op_attr *op_attr_named(const struct op *op, const char *name); /* NULL: there is none */
+/* An attribute of n: as given, otherwise the row's default. */
 int64_t node_int(const struct node *n, const char *attr);
-/* By the names that ONNX and its quantizers give: QuantizeLinear, DynamicQuantizeMatMul, QLinearAdd, QGemm,
+/* Decided by the names that ONNX and its quantizers use: QuantizeLinear, DynamicQuantizeMatMul, QLinearAdd, QGemm,
  * ConvInteger. */
 bool op_is_quantized(const char *op_type);
 
 /* Registry: families are arrays ended by name NULL. */
 void op_register(const struct op *family);
 const struct op *op_find(const char *domain, const char *name); /* NULL if unknown */
-/* The row of a model's node: of those that the user has given (struct ctx), else of the registry. */
+/* The row of a model's node: a custom one if the user has given it (struct ctx), otherwise that of the registry. */
 const struct op *op_of_model(const struct ctx *c, const char *domain, const char *name);
-/* What messages and comments call it: its name, and of one that the user has given `custom DOMAIN:NAME`. */
+/* Its name for messages and comments; for custom operators `custom DOMAIN:NAME`. */
 const char *op_shown(const struct op *op, const char *name);
 int op_count(void);
 const struct op *op_at(int k);        /* sorted by domain and name */
 enum { OPSET_NEWEST = 28 };           /* of ai.onnx */
 int opset_newest(const char *domain); /* the newest version known here; 1 for domains without versions */
-/* The oldest version in which n can be written as it is: that of the form which upgrades lead to, or of an attribute.
- */
+/* The oldest version in which n can be written unchanged: that of the form to which upgrades lead, or of an
+ * attribute. */
 int node_form_since(const struct node *n);
-/* Domains whose operators the compiler makes and no model file may hold. */
+/* Domains of operators that the compiler makes, and that model files must not contain. */
 bool domain_is_ours(const char *domain);
 #endif

@@ -22,7 +22,7 @@ void trace_because(struct graph *g, const char *rule, const char *why) {
     g->trace.rule = rule, g->trace.why = why, g->trace.into = NULL;
 }
 
-/* The line at *s, interned; *s goes behind it. */
+/* The line at *s, interned; advances *s. */
 static const char *next_line(struct ctx *c, const char **s) {
     size_t n = strcspn(*s, "\n");
     const char *line = internn(c->names, *s, n);
@@ -61,9 +61,9 @@ static void note_living(void *env, struct node *n) {
     map_put(&l->own, PKEY(own), (void *)own);
     while (*s) map_put(&l->merged, PKEY(next_line(l->c, &s)), (void *)own);
 }
-/* The living node that does the work of `origin`, which is gone; NULL: none. */
+/* The remaining node that does the work of `origin`, which is gone; NULL: none. */
 static const char *heir(const struct graph *g, const struct living *l, const char *origin) {
-    for (int hops = 0; hops < 1000; hops++) { /* nodes may have been merged in a circle before they went */
+    for (int hops = 0; hops < 1000; hops++) { /* nodes may have been merged in a cycle before they were removed */
         const char *into = map_get(&l->merged, PKEY(origin));
         const struct fate *f = map_get(&g->trace.fates, PKEY(origin));
         if (!into) into = f ? f->into : NULL;

@@ -142,7 +142,7 @@ static bool solve(struct meeting *m, struct equation *q) {
     q->done = true;
     return progress;
 }
-/* Is e//n the same in both iterations? Also when it is known as f//(n*m), where e is f//m. */
+/* Is e//n the same in both iterations? Also if f//(n*m) is, where e is f//m. */
 static bool quotient_known(struct meeting *m, expr e, expr n) {
     struct ctx *c = m->q->c;
     int64_t by, most;
@@ -170,8 +170,8 @@ static bool rejoin(struct meeting *m) {
     }
     return false;
 }
-/* Where one index holds block*(e//n) and another cell*(e%n), their sum without the division is the same in both
- * iterations, too, and its terms are digits. */
+/* If one index contains block*(e//n) and another cell*(e%n), the corresponding sum without the division is the same in
+ * both iterations, too, and its terms are digits. */
 static void join_quotients(struct meeting *m, const expr *a, const expr *b, int n) {
     struct ctx *c = m->q->c;
     int64_t c0, by, unit;
@@ -188,7 +188,7 @@ static void join_quotients(struct meeting *m, const expr *a, const expr *b, int 
                 if (e.a->op != X_POISON && e.b->op != X_POISON) PUSH(m->q->tmp, &m->eqs, e);
             }
 }
-/* An index that is checked is what it is without the check, or the run has failed and its results are not used. */
+/* Checked indices can be treated as unchecked: if the check fails, so does the run, and its results are not used. */
 static expr unchecked(expr e) { return e->op == X_GUARD ? e->arg[0] : e; }
 struct meet cells_meet(const struct iterations *q, const expr *a, const expr *b, int n) {
     struct meeting m = {.q = q};
@@ -280,13 +280,14 @@ static bool kept_apart(struct iterations *q, const struct var *v, expr a, expr b
     expr d = x_sub(c, rb, ra);
     return d->op != X_POISON && (within(q, d, ca) || digit_apart(q, v, d, ca));
 }
-/* Row-major number of the cell without padding: what a fused loop's division and modulo took apart joins in it. */
+/* Row-major number of the cell, ignoring padding: combines what the division and modulo of a fused loop have
+ * separated. */
 static expr joined(struct ctx *c, const struct buf *b, const expr *idx, int from, int to) {
     expr e = idx[from];
     for (int k = from + 1; k <= to; k++) e = x_add(c, x_mul(c, e, b->dims[k]), idx[k]);
     return e;
 }
-/* Never the same number, whichever iterations the two are of. */
+/* The two are never equal, in any pair of iterations. */
 static bool ranges_apart(struct iterations *q, expr a, expr b) {
     int64_t lo, hi;
     x_bounds(q->c, x_sub(q->c, a, in_other_iteration(q, b)), &lo, &hi);

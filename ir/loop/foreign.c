@@ -1,4 +1,4 @@
-/* Which functions that are not ours a module calls. See foreign.h. */
+/* Which foreign functions a module calls. See foreign.h. */
 #include "ir/loop/foreign.h"
 
 struct finding {

@@ -102,7 +102,7 @@ static void *field_at(const struct stmt *s, const struct stmt_field *f, int k) {
     memcpy(&array, place(s, f->at), sizeof array);
     return array + (size_t)k * f->stride + f->member;
 }
-/* Field k of a list of fields; NULL: there are not so many. *of gets the row that describes it. */
+/* Field k in a list of fields; NULL: there are not that many. *of: the row that describes it. */
 static void *nth_field(const struct stmt *s, const struct stmt_field *f, int k, const struct stmt_field **of) {
     for (; f->at; f++) {
         int n = field_count(s, f);
@@ -154,7 +154,7 @@ void stmt_own_arrays(struct ctx *c, struct stmt *s) {
     for (const struct stmt_field *f = row->vars; f->at; f++) own_array(c, s, f);
     for (const struct stmt_field *f = row->bufs; f->at; f++) own_array(c, s, f);
     for (const struct stmt_field *f = row->exprs; f->at; f++)
-        if (f->at != row->bufs[0].at) own_array(c, s, f); /* operands have both in one array */
+        if (f->at != row->bufs[0].at) own_array(c, s, f); /* operands have both in the same array */
 }
 void stmt_exprs(const struct stmt *s, void (*fn)(void *env, expr e), void *env) {
     const struct stmt_field *of;

@@ -1,5 +1,5 @@
-/* The loop IR's data: names of its enumerations, building procedures and statements. First of the
- * files behind loop.h; walking and rewriting stand in rewrite.c. */
+/* The loop IR's data: names of its enumerations, building procedures and statements. Walking and rewriting are in
+ * rewrite.c. */
 #include "ir/loop/loop.h"
 #include "ir/base/checked.h"
 #include <math.h>
@@ -41,7 +41,7 @@ expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v) {
     switch (r) {
     case RED_SUM: return x_add(c, acc, v);
     case RED_PROD: return x_mul(c, acc, v);
-    case RED_MAX: return x_max(c, v, acc); /* NaN counts for nothing: the second operand wins (N5) */
+    case RED_MAX: return x_max(c, v, acc); /* NaN is ignored: the second operand is taken (N5) */
     case RED_MIN: return x_min(c, v, acc);
     case RED_AND: return x_and(c, acc, v);
     case RED_OR: return x_or(c, acc, v);
@@ -65,8 +65,7 @@ struct buf *proc_buf(const struct proc *p, const char *name) {
         if (!strcmp(p->bufs.v[k]->name, name)) return p->bufs.v[k];
     return NULL;
 }
-/* ---- names of buffers: interned; an entry has as many as the model has values, so they are looked up, not searched
- * for */
+/* ---- names of buffers: interned; an entry has as many buffers as the model has values, so a hash table is used */
 static const char dropped_name;
 static void index_names(struct ctx *c, struct proc *p) {
     p->names.arena = p->numbers.arena = &c->arena;

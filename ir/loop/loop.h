@@ -28,8 +28,7 @@ const char *loop_kind_name(enum loop_kind k);
 /* Reduction operators of stages and of store updates. */
 enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_COUNT };
 const char *red_op_name(enum red_op r); /* "+" "*" "max" "min" "and" "or" */
-/* What leaves every value of the type alone, as it can be stored: the least i8 is -128, though it is computed as i32.
- */
+/* The neutral element, as it can be stored: the least i8 is -128, although it is computed as i32. */
 expr red_identity(struct ctx *c, enum red_op r, enum dtype stored);
 expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);
 
@@ -69,8 +68,8 @@ struct instr_operand {
     struct buf *buf;
     expr off;
 };
-/* A buffer that a function is given from cell idx[first], ..., idx[first + n - 1], 0, ..., 0 on: the slice of it that
- * these leading indices say, or with n 0 all of it. */
+/* The slice of a buffer that a function gets: all cells whose leading n indices are idx[first], ..., idx[first + n -
+ * 1]; n 0: the whole buffer. */
 struct foreign_operand {
     struct buf *buf;
     int first, n;
@@ -84,9 +83,10 @@ struct stmt {
             const struct var *var;
             enum loop_kind kind;
             bool outline, piped;
-            bool independent, assumed; /* iterations may run in any order; said, not proved */
-            int64_t grain;             /* parallel: iterations that are worth a thread of their own; 0: one */
-            int64_t slices;            /* parallel: that have scratch of their own; 0: iterations have none */
+            bool independent, assumed; /* iterations may run in any order; assumed: this was declared, not proved */
+            int64_t grain;             /* parallel: the number of iterations worth a thread; 0: one */
+            int64_t slices;            /* parallel: the number of slices with separate scratch memory; 0: iterations
+                                        * have none */
             struct block body;
         } loop; /* name and extent: var's */
         struct {
@@ -119,7 +119,8 @@ struct stmt {
             int nbufs, nargs;
             struct buf **bufs;
             expr *args;
-            const char *origin; /* the node of the model that a fault in it is of; NULL: as the callee's comment says */
+            const char *origin; /* the node of the model to which its faults are attributed; NULL: the one in the
+                                 * callee's comment */
         } call;                 /* bufs bind params, args bind syms, in order */
         struct {
             expr cond, max;
@@ -145,8 +146,8 @@ struct stmt {
         struct {
             struct buf *buf, *of;
             expr off;
-        } view;  /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
-        struct { /* a function that is not ours; grid: blocks along x, y, z, then threads, of its GPU body, or none */
+        } view;  /* buf is the storage of `of`, from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
+        struct { /* a foreign function; grid: blocks along x, y, z, then threads, of its GPU body, or none */
             struct foreign *fn;
             int nops, nidx, nargs, ngrid;
             struct foreign_operand *ops;
@@ -158,13 +159,13 @@ struct stmt {
     } u;
 };
 
-/* What a parameter does; the verifier holds the body to it. */
+/* What a procedure does with a parameter; the verifier checks it against the body. */
 enum param_dir { DIR_IN, DIR_OUT, DIR_INOUT };
 struct param {
     struct buf *buf;
     enum param_dir dir;
 };
-/* A procedure that the host launches on a GPU: as a grid of blocks of threads, or in one thread. */
+/* A procedure that the host launches on a GPU, as a grid of blocks of threads, or in a single thread. */
 struct launch {
     bool grid;
     expr blocks[3];     /* along x, y, z */
@@ -175,17 +176,18 @@ struct proc {
     VEC(struct param) params;     /* buffers, scope SC_PARAM */
     VEC(const struct sym *) syms; /* sizes passed by the caller */
     VEC(struct buf *) bufs;       /* all buffers, params first */
-    struct map names, numbers;    /* of bufs: name -> buffer; base -> least number that may be free; see buf_new */
+    struct map names, numbers;    /* of bufs: name -> buffer; base -> least number that may be unused; see buf_new */
     struct block body;
-    VEC(const char *) steps;   /* the schedule steps applied so far, as text */
-    VEC(const char *) todo;    /* steps that a text lists for this procedure, not applied yet */
-    const struct proc *before; /* a kernel as it was before its first step; NULL: not kept */
-    const struct problem
-        *problem;                /* what a kernel computes (lower/problem/), as its schedule found it; NULL: none has */
-    bool is_kernel_text;         /* from templates/kernels: body holds general loops */
-    const struct launch *launch; /* NULL: called as C functions are */
-    bool lifted;                 /* an entry whose values are computed by procedures: proofs do not see them any more */
-    uint64_t verified;           /* fingerprint of what the verifier has found right; 0: nothing yet */
+    VEC(const char *) steps;       /* the schedule steps applied so far, as text */
+    VEC(const char *) todo;        /* steps listed by a text for this procedure, not applied yet */
+    const struct proc *before;     /* the kernel before its first step; NULL: not kept */
+    const struct problem *problem; /* what the kernel computes (lower/problem/), as seen by its schedule; NULL: it was
+                                    * not scheduled */
+    bool is_kernel_text;           /* from templates/kernels: the body has general loops */
+    const struct launch *launch;   /* NULL: it is called like a C function */
+    bool lifted;                   /* an entry whose values are computed by procedures, so that proofs no longer see
+                                    * them */
+    uint64_t verified;             /* fingerprint of what the verifier has accepted; 0: nothing yet */
 };
 struct lowered; /* lower/lower.h */
 struct module {
@@ -193,10 +195,10 @@ struct module {
     VEC(struct proc *) procs;   /* kernels, in order of first call */
     struct proc *entry;         /* NULL in texts of single kernels */
     VEC(const struct fn *) fns; /* functions used */
-    holders taken, given;       /* which inputs and outputs of the entry are parts of one value */
-    states kept;                /* inputs of the entry that the next run gets from outputs */
+    holders taken, given;       /* which inputs and outputs of the entry form one value */
+    states kept;                /* inputs of the entry that the next run takes from outputs */
     sources sources;            /* what became of the model's nodes */
-    const struct lowered *from; /* the graph; NULL: the module is a text */
+    const struct lowered *from; /* the graph; NULL: the module was read from text */
 };
 
 /* ---- building */
@@ -204,14 +206,14 @@ struct module *module_new(struct ctx *c);
 struct proc *proc_new(struct ctx *c, const char *name);
 struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope,
                     const expr *dims, int nd);
-/* to, which has from's logical dims, gets from's physical form; map expressions are over to's own logical variables. */
+/* Gives `to`, which has from's logical dims, from's physical form; map expressions use to's own logical variables. */
 void buf_take_layout(struct ctx *c, struct buf *to, const struct buf *from);
 struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir,
                        const expr *dims, int nd);
 struct buf *proc_buf(const struct proc *p, const char *name); /* NULL if none */
 void proc_drop_buf(struct proc *p, struct buf *b);
-int proc_param_at(const struct proc *p, const struct buf *b); /* -1: it is no parameter */
-void proc_drop_param(struct proc *p, int k);                  /* with its buffer */
+int proc_param_at(const struct proc *p, const struct buf *b); /* -1: it is not a parameter */
+void proc_drop_param(struct proc *p, int k);                  /* along with its buffer */
 void proc_drop_bufs(struct proc *p, const struct map *which); /* the keys */
 struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k);
 /* A nest of serial loops over the variables, the first outermost, around s. */
@@ -228,82 +230,83 @@ void stmt_insert_after(struct stmt *at, struct stmt *s);
 void stmt_remove(struct stmt *s); /* unlink */
 /* Appends all statements of `from`, which may be a copy returned by value, to `to`; from is emptied. */
 void block_move(struct block *to, struct block *from);
-/* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
+/* Replaces s by the statements of `body` (body is emptied, s unlinked). */
 void stmt_replace(struct stmt *s, struct block *body);
 struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
-/* The only statement of a block; NULL: it has none, or several. */
+/* The only statement of a block; NULL: there are none, or several. */
 static inline struct stmt *block_only(const struct block *b) { return b->first == b->last ? b->first : NULL; }
 
-/* ---- what a statement is made of, without what is in its blocks (the table of ir/loop/kinds.h) */
-/* The parts of a statement that hold blocks: 0, 1 or 2 of them; the k-th of them, NULL: there are not so many. */
+/* ---- the parts of a statement, not counting the contents of its blocks (from the table in ir/loop/kinds.h) */
+/* The blocks of a statement: 0, 1 or 2 of them; the k-th one, NULL: there are not that many. */
 int stmt_blocks(struct stmt *s, struct block *out[2]);
 const struct block *stmt_block(const struct stmt *s, int k);
-/* The k-th variable that it defines, and the k-th expression that it holds, which may be missing (*NULL); NULL: there
- * are not so many. Extents belong to their variables. */
+/* The k-th variable that it defines, and the k-th expression in it, which may be missing (*NULL); NULL: there are not
+ * that many. Extents belong to their variables. */
 const struct var **stmt_var(struct stmt *s, int k);
 expr *stmt_expr(struct stmt *s, int k);
 /* The expressions that are not missing, extents first. */
 void stmt_exprs(const struct stmt *s, void (*fn)(void *env, expr e), void *env);
-/* What it does to a buffer that it names: several, or none, as the view does to what it is a view of. An instruction
- * names its operands; its body says what it does to them. */
+/* What a statement does with a buffer that it names: a set, possibly empty, as for the buffer that a view refers to. An
+ * instruction names its operands; its body says what it does with them. */
 enum buf_use { BU_READ = 1, BU_WRITTEN = 2, BU_BEGINS = 4, BU_ENDS = 8, BU_MOVED = 16 };
 struct named_buf {
     struct buf *buf;
     unsigned use;
 };
-/* The k-th buffer that it names, without those that its expressions load from; false, NULL: there are not so many. */
+/* The k-th buffer that it names, not counting those its expressions load from; false, NULL: there are not that many. */
 bool stmt_buf(const struct stmt *s, int k, struct named_buf *out);
 struct buf **stmt_buf_at(struct stmt *s, int k);
-/* Its arrays become copies, as a copied statement needs them. */
+/* Copies its arrays, as needed for a copied statement. */
 void stmt_own_arrays(struct ctx *c, struct stmt *s);
 
 /* ---- walking and rewriting */
 /* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
  * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
-void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env); /* s and what is in it */
-/* The same for those who change nothing. */
+void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env); /* s and everything in it */
+/* The same for callers that do not change anything. */
 void survey(const struct block *b, bool (*fn)(void *env, const struct stmt *s), void *env);
 void survey_stmt(const struct stmt *s, bool (*fn)(void *env, const struct stmt *s), void *env);
-/* Rebuilds every expression below b with x_map(fn), in place, also the geometry of buffers allocated there. Extents are
- * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
- * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
+/* Rebuilds every expression below b with x_map(fn), in place, including the geometry of buffers allocated there.
+ * Extents are not rewritten in place: loops whose extent changes get a new variable. `if`s with constant conditions
+ * collapse; loops of extent 0 disappear, and so do loops and `if`s that become empty. */
 void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
 void map_proc(struct ctx *c, struct proc *p, expr (*fn)(void *env, expr e), void *env); /* its parameters, too */
 void subst_block(struct ctx *c, struct block *b, const struct subst *s);
-/* The sizes that a call gives to the symbols of p. */
+/* The values that a call passes for the symbols of p. */
 struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call);
-/* Deep copy with fresh loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result,
- * never plain assignment: statements know the block that holds them. */
+/* Deep copy with new loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result,
+ * never plain assignment, because statements point to the block that contains them. */
 struct block clone_block(struct ctx *c, const struct block *b);
 struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name); /* fresh buffers too */
 /* Every load below b, or in s: each occurrence in each statement. */
 void each_load(const struct block *b, void (*fn)(void *env, const struct stmt *s, expr load), void *env);
 void stmt_loads(const struct stmt *s, void (*fn)(void *env, const struct stmt *s, expr load), void *env);
-/* Views: `views` gets view -> the buffer it is a view of, for storage_of, the buffer that has the memory of b. */
+/* Views: `views` gets view -> the viewed buffer, for use by storage_of, which gives the buffer that has the memory of
+ * b. */
 void note_views(struct map *views, const struct block *b);
 struct buf *storage_of(struct map *views, struct buf *b);
-/* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none.
- */
+/* Does s, or anything in it, load from the storage of b, which is not a view; or use it at all? views NULL: there are
+ * none. */
 bool stmt_reads(const struct stmt *s, const struct buf *b, struct map *views);
 bool stmt_uses(const struct stmt *s, const struct buf *b, struct map *views);
-/* Can running it set the fault flag or stop the program: a check, a size, a guarded index? */
+/* Can it set the fault flag or stop the program: does it contain a check, a size, a guarded index? */
 bool stmt_may_fault(const struct stmt *s);
 bool proc_may_fault(const struct proc *p);
-bool proc_is_parallel(const struct proc *p); /* has it a parallel loop, or what it calls? */
-/* A map or a plain store: what it writes is written once, by no steps of a reduction. */
+bool proc_is_parallel(const struct proc *p); /* does it, or a callee, have a parallel loop? */
+/* A map or a plain store: its cells are written once, not accumulated. */
 bool stmt_writes_once(const struct stmt *s);
 /* Is there a statement that stores to `buf`? */
 bool stores_to(const struct block *b, const struct buf *buf);
 bool stmt_stores_to(const struct stmt *s, const struct buf *buf);
-/* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". Axes are logical
- * dims: a layout that the buffer already has is applied. */
+/* Replaces S_STAGE by its loop nests (init nest, update nest), with loops named "<buffer base>.<axis>". Axes are
+ * logical dims: the buffer's layout, if it has one already, is applied. */
 void lower_stages(struct ctx *c, struct proc *p);
 
 /* ---- text (loop_print.c, loop_parse.c) */
 void loop_print(struct text *out, const struct module *m);
 void proc_print(struct text *out, struct ctx *c, const struct proc *p);
-/* The type, sizes and layout of a buffer of p, as where it is allocated. */
+/* The type, sizes and layout of a buffer of p, as printed at its allocation. */
 void buf_print(struct text *out, struct ctx *c, const struct proc *p, const struct buf *b);
 /* For diagnostics: a statement's own line, and an expression as it reads at that statement; cut to about 120
  * characters. */
@@ -311,24 +314,23 @@ const char *stmt_text(struct ctx *c, const struct proc *p, const struct stmt *s)
 const char *expr_text(struct ctx *c, const struct proc *p, const struct stmt *s, expr e);
 /* NULL after syntax errors, which are recorded with file:line. Constants without data are allowed. */
 struct module *loop_parse(struct ctx *c, const char *text, size_t n, const char *file);
-/* The same, adding to m: the text may use functions and procedures that m has. false after errors (m is then unusable).
- */
+/* The same, adding to m, whose functions and procedures the text may use. false after errors (m is then unusable). */
 bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n, const char *file);
-/* Finds instruction rows by name for the parser; set by whoever has the rows. Unset, or NULL for a name: the statement
- * gets a row that has its name only. */
+/* Finds instruction rows by name for the parser; set by the code that has the rows. If unset, or if it returns NULL,
+ * the statement gets a row that only has the name. */
 extern const struct instr_row *(*nn_find_instr)(const char *name);
-/* The same for functions that are not ours: without one the statement gets a row of what it says itself. */
+/* The same for foreign functions: if there is none, the statement gets a row derived from the statement itself. */
 extern _Thread_local struct foreign *(*nn_find_foreign)(const char *name);
 
 /* ---- rules (ir/verify/loop.c): records diagnostics; true if none. `after`: name of the pass or step, for the message.
  */
 bool loop_verify(struct module *m, const char *after);
 bool proc_verify(struct module *m, struct proc *p, const char *after);
-/* Also what only holds when all steps are done: register buffers are indexed by loops that the printer unrolls (V7). */
+/* Also checks what only holds after all steps: register buffers are indexed by loops that the printer unrolls (V7). */
 bool proc_verify_final(struct module *m, struct proc *p, const char *after);
-/* Checks of the run for what cannot be proved of p (ir/verify/guard.c), true if p is right with them: an index that may
- * lie outside gets a guard; sizes that a call needs to be equal, or in a range, a `check` before it. origin_of: the
- * node of the model that a call is for. */
+/* Adds run-time checks for what cannot be proved about p (ir/verify/guard.c); true if p is valid with them. An index
+ * that may be out of range gets a guard; sizes that a call needs to be equal, or in a range, get a preceding `check`.
+ * origin_of: the model's node that a call belongs to. */
 bool proc_guard(struct module *m, struct proc *p, const char *after,
                 const char *(*origin_of)(void *env, const struct stmt *call), void *env);
 #endif

@@ -89,7 +89,7 @@ void note_views(struct map *views, const struct block *b) { survey(b, note_view,
 struct buf *storage_of(struct map *views, struct buf *b) {
     struct buf *root = b, *of;
     while (views && (of = map_get(views, PKEY(root)))) root = of;
-    for (; b != root; b = of) { /* the way is short next time: views of views of views are asked for often */
+    for (; b != root; b = of) { /* shortens the path for next time: views of views of views are looked up often */
         of = map_get(views, PKEY(b));
         if (of != root) map_put(views, PKEY(b), root);
     }
@@ -146,7 +146,7 @@ bool stmt_stores_to(const struct stmt *s, const struct buf *buf) {
     return t.found;
 }
 
-/* ---- one rewriter for map_exprs and the clones: expressions go through fn, then changed variables and buffers are
+/* ---- one rewriter for map_exprs and the clones: fn is applied to expressions, then changed variables and buffers are
  * replaced by their successors */
 struct rewriter {
     struct ctx *c;
@@ -176,7 +176,7 @@ static void rewrite_exprs(struct rewriter *r, struct stmt *s) {
     expr *e;
     for (int k = 0; (e = stmt_expr(s, k)); k++) *e = rewritten(r, *e);
 }
-/* Variables whose extent changes, or all of them, are replaced. */
+/* Replaces variables whose extent changes, or all of them. */
 static void rewrite_var(struct rewriter *r, const struct var **v, bool all) {
     expr e = rewritten(r, (*v)->extent);
     if (all || e != (*v)->extent) *v = new_var(r, *v, e);
@@ -195,7 +195,7 @@ static void rewrite_geometry(struct rewriter *r, struct buf *b, bool all) {
 
 /* ---- rewriting in place */
 static void map_block(struct rewriter *r, struct block *b);
-/* Of the buffers that begin here; once, though a cloned alloc has a copy. */
+/* Rewrites the buffers that begin here; only once, although a cloned alloc has a copy. */
 static void map_geometry(struct rewriter *r, struct stmt *s) {
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++) {
@@ -283,7 +283,7 @@ static void clone_into(struct rewriter *r, const struct block *from, struct bloc
 }
 struct block clone_block(struct ctx *c, const struct block *b) {
     struct rewriter r = {c, NULL, NULL, {.arena = &c->arena}, {.arena = &c->arena}, false};
-    struct block *out = NEW(&c->arena, struct block); /* outlives this call: until moved, the statements point at it */
+    struct block *out = NEW(&c->arena, struct block); /* outlives this call: until moved, the statements point to it */
     clone_into(&r, b, out);
     return *out;
 }
@@ -342,7 +342,7 @@ static struct stmt *stage_nest(struct ctx *c, struct stmt *s, bool update, expr 
     expr *idx = NEWN(&c->arena, expr, na > b->nd ? na : b->nd);
     int ni = na;
     for (int k = 0; k < na; k++) idx[k] = x_subst(c, x_var(c, s->u.stage.axes[k]), &sub);
-    if (na == b->nlogical) { /* stages speak of logical indices */
+    if (na == b->nlogical) { /* stages use logical indices */
         struct subst layout = {{.arena = &c->arena}};
         for (int k = 0; k < na; k++) map_put(&layout.map, PKEY(b->lvar[k]), (void *)idx[k]);
         expr *phys = NEWN(&c->arena, expr, b->nd);

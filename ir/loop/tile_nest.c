@@ -1,9 +1,9 @@
-/* Reads what an instruction of tiles computes off its nest; see tile_nest.h. */
+/* Derives what an instruction of tiles computes from its nest; see tile_nest.h. */
 #include "ir/loop/tile_nest.h"
 
 enum { INNER = 3, MOST = 16 }; /* lanes, q, k; all loops */
 
-/* The last loops' extents and steps are those of the body: its lanes, and so many cells side by side. */
+/* The last loops have the extents and strides of the body: its lanes, and the contiguous cells. */
 static bool inner_loops(struct stmt *const *loop, expr (*step)[3], const struct instr_row *row, int *found) {
     int64_t side = row->tile.side, lanes = row->tile.lanes, groups;
     if (!x_is_int(loop[1]->u.loop.var->extent, &groups) || groups > row->tile.groups) return false;
@@ -51,7 +51,7 @@ struct loads {
     const struct stmt *instr;
     expr at[3];
 };
-/* Operands differ in what their cells are called by: in an instruction of tiles no two are one buffer. */
+/* Operands are told apart by their buffers: in an instruction of tiles no two share one. */
 static void see(struct loads *q, const struct buf *b, const expr *idx) {
     for (int k = 0; k < q->instr->u.instr.n && k < 3; k++)
         if (q->instr->u.instr.holes[k].buf == b) q->at[k] = buf_offset(q->ctx, b, idx);

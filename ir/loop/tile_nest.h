@@ -12,20 +12,20 @@
 
 enum { TILE_STEPS = 3 };
 struct tile_step {
-    expr n, a, b; /* iterations; cells from one to the next, in A and in B */
+    expr n, a, b; /* iterations; strides in A and in B */
 };
 struct tile_nest {
-    expr rows, vectors;   /* how many; 1 where no loop goes over them */
+    expr rows, vectors;   /* how many; 1 if there is no loop over them */
     int groups;           /* of q */
-    expr c_row, c_vector; /* cells from one to the next */
+    expr c_row, c_vector; /* strides */
     expr a_row, b_vector;
     int n;
     struct tile_step steps[TILE_STEPS]; /* from outside to inside */
-    expr c, a, b;                       /* the places of the first cells */
+    expr c, a, b;                       /* offsets of the first cells */
 };
-/* c, a, b: the places of the cells that the nest with these n loops accesses. False: it is none of the row's kind. */
+/* c, a, b: offsets of the cells that the nest with these n loops accesses. False: it is not of the row's kind. */
 bool find_tile_nest(struct ctx *ctx, const struct instr_row *row, struct stmt *const *loops, int n, expr c, expr a,
                     expr b, struct tile_nest *nest);
-/* The nest of an instruction of tiles. False: it is none of the row's kind. */
+/* The nest of an instruction of tiles. False: it is not of the row's kind. */
 bool tile_nest_of(struct ctx *ctx, const struct stmt *instr, struct tile_nest *nest);
 #endif

@@ -41,7 +41,7 @@ bool p_accept(struct parser *p, const char *mark) {
     return true;
 }
 
-/* What stands here, for messages. */
+/* The next characters, for messages. */
 static const char *here(struct parser *p) {
     p_peek(p);
     if (p->at == p->end) return "the end of the text";
@@ -236,7 +236,7 @@ static expr p_condition(struct parser *p) {
         r = x_not(c, p_condition(p));
         p_expect(p, ")");
     } else if (!p->failed) {
-        p->at = start; /* all of it stands on one line */
+        p->at = start; /* everything must be on one line */
         expr a = p_sum(p);
         enum xop op = p_accept(p, "<=")   ? X_LE
                       : p_accept(p, "<")  ? X_LT
@@ -407,7 +407,7 @@ static bool p_element(struct parser *p, struct tensor *x, int64_t i) {
     return tensor_i(x, i) == v || p_fail(p, E_PARSE, "%lld does not fit in %s", (long long)v, dtype_name(x->type));
 }
 
-/* Small values that depend on the hash only: a stand-in can be computed with, and is the same everywhere. */
+/* Small values that only depend on the hash: usable in computations, and the same everywhere. */
 static void make_up(struct tensor *x, uint64_t hash, int64_t n) {
     uint64_t state = hash | 1;
     int span = dtype_bits(x->type) < 4 ? 2 : 8;
@@ -429,7 +429,7 @@ static bool count_of(const int64_t *dims, int rank, int64_t *n) {
     return true;
 }
 
-/* The contents behind `=`. */
+/* The contents after `=`. */
 static struct tensor *p_contents(struct parser *p, enum dtype t, const int64_t *dims, int rank, int64_t n) {
     struct arena *a = &p->c->arena;
     struct tensor *x;

@@ -68,7 +68,7 @@ static bool p_definition(struct parser *p, struct definition *d) {
 }
 
 /* ---- attributes */
-/* `nan(0x7fc00001)`: a NaN with a payload. False: nothing of the kind stands here. */
+/* `nan(0x7fc00001)`: a NaN with a payload. False: there is none here. */
 static bool p_nan_bits(struct parser *p, float *f) {
     if (!p_accept(p, "nan(0x")) return false;
     uint32_t bits = (uint32_t)strtoul(p->at, NULL, 16);
@@ -254,7 +254,7 @@ static void p_node(struct parser *p, struct region *r, struct map *scope, const 
     p_bodies(p, n);
 }
 
-/* Behind the word `region`: `"name" (params) { nodes return results }`. */
+/* After the word `region`: `"name" (params) { nodes return results }`. */
 static void p_region(struct parser *p, struct region *r) {
     struct map scope = {.arena = &p->tmp};
     if (!p_enter(p)) return;
@@ -302,7 +302,7 @@ static void p_metadata(struct parser *p) {
     PUSH(arena_of(p), &p->g->metadata, m);
 }
 
-/* Behind `takes` or `gives`. */
+/* After `takes` or `gives`. */
 static void p_holder(struct parser *p, holders *to) {
     struct holder h = {.present = true};
     int64_t n = 0, first = 0;

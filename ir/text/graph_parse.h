@@ -11,7 +11,7 @@ struct parser {
     const char *at; /* in a NUL-terminated copy of the text */
     const char *end;
     int line;
-    bool failed; /* the first error was reported; from then on the text seems to have ended */
+    bool failed; /* an error was reported; from then on the text appears to have ended */
     int depth;
     int64_t made_up; /* bytes of stand-in constants */
     struct arena tmp;

@@ -64,7 +64,7 @@ static void print_sym_name(struct text *t, const char *s) {
     else print_cstring(t, s);
 }
 
-/* ---- dims. Shared subexpressions are printed each time, which a hostile model could make exponential: hence the
+/* ---- dims. Shared subexpressions are printed each time, which could be exponential for a hostile model, hence the
  * budget. */
 struct dims {
     const struct map *symbols; /* NULL in diagnostics, where symbols go by their plain names */
@@ -80,7 +80,8 @@ static void print_symbol(struct dims *p, struct text *t, const struct sym *s) {
 
 static bool is_compound(expr e) { return e->op == X_LIN || e->op == X_PROD || e->op == X_DIV || e->op == X_MOD; }
 
-/* first: the left operand of * / %, where products need no parentheses because those operators group to the left. */
+/* first: the left operand of * / %, where products need no parentheses, because those operators are
+ * left-associative. */
 static void print_operand(struct dims *p, struct text *t, expr e, bool first) {
     bool paren = first ? e->op == X_LIN : is_compound(e);
     if (paren) text_char(t, '(');
@@ -90,7 +91,7 @@ static void print_operand(struct dims *p, struct text *t, expr e, bool first) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Adds the texts of n operands, sorted, with `between`; frees them. */
+/* Adds the texts of n operands, sorted and separated by `between`; frees them. */
 static void add_sorted(struct text *t, char **texts, int n, const char *between) {
     qsort(texts, (size_t)n, sizeof *texts, by_text);
     for (int i = 0; i < n; i++) {
@@ -245,7 +246,7 @@ const char *type_text(struct ctx *c, const struct type *ty) {
 }
 
 /* ---- constants */
-/* One element; whatever a decimal number would not give back bit for bit is shown as its bytes. */
+/* One element; as bytes, if a decimal number would not restore it bit for bit. */
 static void print_bits(struct text *t, const unsigned char *p, size_t size) {
     text_add(t, "0x");
     for (size_t i = size; i-- > 0;) text_printf(t, "%02x", p[i]);
@@ -295,7 +296,7 @@ static uint64_t contents_hash(const struct tensor *x) {
     return h ? h : 1;
 }
 
-/* `f32[2] = [1.0, 2.0]`, or a hash in place of more than a person would read. */
+/* `f32[2] = [1.0, 2.0]`, or a hash if there is more than a person would read. */
 static void print_tensor(struct text *t, const struct tensor *x) {
     text_printf(t, "%s[", dtype_name(x->type));
     for (int i = 0; i < x->rank; i++) text_printf(t, "%s%" PRId64, i ? "," : "", x->dims[i]);

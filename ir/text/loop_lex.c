@@ -142,7 +142,7 @@ static size_t next_start(const struct parser *p, size_t at, int *at_line) {
     return p->n;
 }
 static bool is_comment(const struct parser *p, size_t s) { return char_at(p, s) == '/' && char_at(p, s + 1) == '/'; }
-/* Indentation of the first line at or after `at` that is code, -1 at the end. Remembered, as comments come in runs. */
+/* Indentation of the next line of code, at or after `at`; -1 at the end. Cached, because comments come in runs. */
 static int code_indent(struct parser *p, size_t at) {
     int ignored = 0;
     if (p->code_indent && at <= p->code_at) return p->code_indent - 2;
@@ -216,7 +216,8 @@ void next_line(struct parser *p) {
         p->l.rest += 2;
         p->l.nrest -= 2;
         trim(&p->l.rest, &p->l.nrest);
-        int code = code_indent(p, end + 1); /* a comment goes with the deeper of itself and what follows */
+        int code = code_indent(p, end + 1); /* a comment is indented like the code after it, unless it is deeper
+                                             * itself */
         if (code > p->l.indent) p->l.indent = code;
         p->pos = end + 1;
         p->next_line++;

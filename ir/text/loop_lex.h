@@ -1,4 +1,5 @@
-/* Lines and tokens of loop IR text, and what the files of its parser do for each other (loop_lex.c, loop_parse*.c). */
+/* Lines and tokens of loop IR text, and what the files of its parser provide to each other (loop_lex.c,
+ * loop_parse*.c). */
 #ifndef NN_IR_LOOP_LEX_H
 #define NN_IR_LOOP_LEX_H
 #include "ir/base/vec.h"
@@ -48,7 +49,7 @@ struct parser {
     const char *text, *file;
     size_t n, pos;
     int next_line;  /* number of the physical line at pos */
-    size_t code_at; /* the next line of code after the last comment, and its indentation + 2; 0: unknown */
+    size_t code_at; /* position of the next line of code after the last comment, and its indentation + 2; 0: unknown */
     int code_indent;
     struct line l;
     bool have; /* l holds a line; false at the end of the text */
@@ -68,7 +69,7 @@ struct parser {
 /* Loads the next logical line; sets have. */
 void next_line(struct parser *p);
 void skip_deeper(struct parser *p, int indent); /* all lines that are indented deeper */
-void end_of_line(struct parser *p);             /* records an error when something is left of the line */
+void end_of_line(struct parser *p);             /* records an error if something remains on the line */
 void parse_error(struct parser *p, int line, const char *fmt, ...) NN_PRINTF(3, 4);
 struct token *peek(struct parser *p);
 struct token *peek2(struct parser *p);
@@ -99,7 +100,7 @@ enum dtype parse_type(struct parser *p);
 int parse_indices(struct parser *p, expr *out, int max, expr *fill, enum dtype fill_type);
 
 /* ---- loop_parse_buf.c: buffers and constants */
-/* What stands after a buffer's name: `f32[N,8] pad [..] fill 0.0 logical [..] map [..]`. */
+/* What follows a buffer's name: `f32[N,8] pad [..] fill 0.0 logical [..] map [..]`. */
 struct geometry {
     enum dtype type;
     int nd, nlogical, npad, nmap;
@@ -123,7 +124,7 @@ void parse_block(struct parser *p, int parent_indent, struct block *b);
 bool parse_let(struct parser *p);
 bool parse_range(struct parser *p, int64_t *lo, int64_t *hi); /* LO..HI */
 bool parse_dir(struct parser *p, enum param_dir *d);
-/* A size that the run finds; NULL with an error when the name is something else. */
+/* A size found at run time; NULL with an error if the name is something else. */
 struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, int64_t hi, int line);
 struct proc *proc_named(struct parser *p, const char *name); /* of the module; a new one without a body */
 #endif

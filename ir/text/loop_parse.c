@@ -178,7 +178,7 @@ static void parse_proc(struct parser *p, bool entry, bool kernel, const char *co
         return;
     }
     map_put(&p->declared, PKEY(q), q);
-    for (int k = 0; k < p->m->procs.n; k++) { /* procedures stand in the order of their texts, the entry apart */
+    for (int k = 0; k < p->m->procs.n; k++) { /* procedures are listed in the order of the text, except the entry */
         if (p->m->procs.v[k] != q) continue;
         memmove(p->m->procs.v + k, p->m->procs.v + k + 1, (size_t)(p->m->procs.n - k - 1) * sizeof *p->m->procs.v);
         p->m->procs.n--;
@@ -201,7 +201,7 @@ static void parse_proc(struct parser *p, bool entry, bool kernel, const char *co
 }
 
 /* ---- modules */
-/* Behind `takes` or `gives`. */
+/* After `takes` or `gives`. */
 static void parse_holder(struct parser *p, holders *to) {
     struct holder h = {.present = true};
     int64_t n = 0, first = 0;

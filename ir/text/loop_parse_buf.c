@@ -77,7 +77,7 @@ static void set_geometry(struct parser *p, struct buf *b, const struct geometry 
     b->lvar = arena_copy(a, g->lvar, (size_t)g->nlogical * sizeof *g->lvar);
     b->map = arena_copy(a, g->map, (size_t)g->nd * sizeof *g->map);
 }
-/* Is this the geometry of b? Then a second `alloc` in another block means the same buffer. */
+/* Is this the geometry of b? Then another `alloc` in a different block refers to the same buffer. */
 static bool same_geometry(struct parser *p, const struct buf *b, const struct geometry *g, enum scope scope) {
     if (b->type != g->type || b->nd != g->nd || b->scope != scope || b->fill != g->fill ||
         b->base != (g->base ? g->base : b->name))
@@ -156,7 +156,7 @@ static void parse_data(struct parser *p, struct buf *b) {
     d->name = b->name;
     b->data = d;
 }
-/* A kernel's own buffer is a new one each time, as where a loop was written out. */
+/* A kernel's own buffer is new each time, as if a loop were unrolled. */
 static bool is_again(struct parser *p, const char *name, enum scope scope) {
     if (scope == SC_PARAM || scope == SC_CONST) return false;
     bool fresh = p->proc != p->m->entry && scope != SC_REGION && scope != SC_KEPT;

@@ -208,7 +208,8 @@ bool parse_range(struct parser *p, int64_t *lo, int64_t *hi) {
     if (*lo > *hi) parse_error(p, peek(p)->line, "an empty range");
     return !p->failed;
 }
-/* The visible produced symbol of that name is set anew; an invisible one with this range comes into view again. */
+/* If a produced symbol of that name is visible, it is set again; an invisible one with this range becomes visible
+ * again. */
 struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, int64_t hi, int line) {
     struct binding *b = lookup(p, name, false, true);
     for (int k = 0; k < p->sizes.n; k++) {
@@ -333,7 +334,7 @@ static struct stmt *parse_instr(struct parser *p) {
     parse_body(p, &s->u.instr.body);
     return s;
 }
-/* Of a function that nobody has: as the statement calls it, buffers first. */
+/* For an unknown function: parameters as in the statement, buffers first. */
 static struct foreign *blank_foreign(struct parser *p, const char *name, const struct stmt *s,
                                      const enum param_dir *dirs) {
     struct foreign *f = NEW(&p->c->arena, struct foreign);
@@ -464,7 +465,7 @@ static struct stmt *parse_stmt(struct parser *p) {
     bool blocks = stmt_rows[kind].blocks[0]; /* these read the lines below, and leave the next one loaded */
     if (!blocks && p->pos == at_line) end_of_line(p);
     if ((!blocks || !s) && p->pos == at_line) next_line(p);
-    if (!s && p->errors > before) { /* what belongs to a line that could not be read goes with it */
+    if (!s && p->errors > before) { /* skips what belongs to a line that could not be read */
         skip_deeper(p, indent);
         if (p->have && p->l.indent == indent && at_word(p, "else")) {
             next_line(p);

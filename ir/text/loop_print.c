@@ -65,7 +65,7 @@ static void pop_var(struct printer *p, const struct var *v) {
     g->visible = false;
     p->depth_of_vars--;
 }
-/* Symbols in buffers' maps stand beside the dims d0, d1 ...: quotes keep them apart. */
+/* Symbols in a buffer's map are printed beside the dims d0, d1 ...; quotes distinguish them. */
 static bool looks_like_dim(const char *s) { return s[0] == 'd' && s[1] && !s[1 + strspn(s + 1, "0123456789")]; }
 static const char *sym_text(struct printer *p, const char *name) {
     struct text t = {0};
@@ -110,7 +110,7 @@ static void print_bound(struct text *t, int64_t v) {
 }
 
 /* ---- buffers */
-/* type[dims] word, then what is not as usual: base, pad, fill, layout */
+/* type[dims] word, then whatever is not the default: base, pad, fill, layout */
 static void print_layout(struct printer *p, const struct buf *b, const char *word) {
     text_add(p->t, dtype_name(b->type));
     print_list(p, b->dims, b->nd);
@@ -207,7 +207,7 @@ static void print_loop_name(struct text *t, const char *name) {
     if (raw) text_add(t, name);
     else print_quoted(t, name);
 }
-/* For before the variable gets its name: the extent does not see it. */
+/* Called before the variable gets its name, because the extent does not see it. */
 static const char *extent_text(struct printer *p, const struct var *v) {
     struct text t = {0};
     p->x.t = &t;
@@ -475,7 +475,7 @@ static bool name_sizes(void *env, const struct stmt *s) {
         give(p, s->u.size.sym, unique(p, s->u.size.sym->name));
     return true;
 }
-/* The sizes of results that the run finds: their `size` statements come after the parameters that show them. */
+/* Sizes of results that are found at run time: their `size` statements come after the parameters that use them. */
 struct found_sizes {
     struct ctx *c;
     const struct proc *q;

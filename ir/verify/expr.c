@@ -1,5 +1,5 @@
-/* What the verifier of the loop IR says of definitions and expressions, and how it refuses. Used by loop.c, which looks
- * at statements. */
+/* The rules of the loop IR for definitions and expressions, and reporting of violations. Used by loop.c, which checks
+ * statements. */
 #include "ir/base/memory.h"
 #include "ir/loop/target.h"
 #include "ir/verify/loop_int.h"
@@ -77,7 +77,7 @@ void push_frame(struct verifier *v) {
 }
 void pop_frame(struct verifier *v) { v->frames.n--; }
 
-/* V7: printed as named registers, so each index must be known when the text is printed. */
+/* V7: register buffers are printed as variables, so each index must be known when the text is printed. */
 static void check_reg_index(struct verifier *v, const struct buf *b, expr idx) {
     for (int k = 0; k < v->loops.n; k++) {
         const struct stmt *l = v->loops.v[k];
@@ -90,7 +90,7 @@ static void check_reg_index(struct verifier *v, const struct buf *b, expr idx) {
     if (idx->op == X_TOIDX || idx->op == X_GUARD || idx->op == X_SYM)
         refuse(v, "register buffer %s is indexed by %s, which only the run knows", b->name, show(v, idx));
 }
-/* A run can make sure of what is not refuted. */
+/* A run-time check can ensure what is not refuted. */
 bool wants_check(struct verifier *v, struct unproved u, bool refuted) {
     if (!v->unproved || refuted) return false;
     PUSH(&v->c->arena, &v->unproved->v, u);

@@ -1,14 +1,14 @@
-/* What the verifier knows at a statement: conditions around it, as inequalities e <= 0, and proofs from these. The
- * proofs without conditions are those of ir/expr/prove.c. */
+/* What the verifier knows at a statement: surrounding conditions, as inequalities e <= 0, and proofs from them. Proofs
+ * without conditions are in ir/expr/prove.c. */
 #include "ir/base/checked.h"
 #include "ir/verify/loop_int.h"
 
 enum { PROOF_FACTS = 3 };
 
 static void add(struct facts *f, expr e);
-/* What a minimum is not below, neither of its arms is below; what a maximum is not above, neither is above. Where a
- * maximum is at least x and one arm is below x, the other is at least x: max(n - 3, 0) >= 1 says n - 3 >= 1. A sum of
- * several is left whole: its combinations would crowd out the other facts. */
+/* A lower bound of a minimum holds for both of its arms, and so does an upper bound of a maximum. If a maximum is at
+ * least x and one arm is below x, the other is at least x: max(n - 3, 0) >= 1 implies n - 3 >= 1. A sum of several is
+ * not taken apart: the combinations would displace other facts. */
 static void add_arms(struct facts *f, expr e) {
     int64_t konst;
     const expr *t;
@@ -27,12 +27,13 @@ static void add_arms(struct facts *f, expr e) {
     for (int j = 0; j < 2; j++)
         if (both || x_proves_le(f->c, x_int(f->c, 1), arms[1 - j])) add(f, arms[j]);
 }
-/* Of e = rest + k * x//p, k 1 or -1: x//p + rest <= 0 is x <= p - 1 - p*rest, and rest - x//p <= 0 is x >= p*rest. */
+/* For e = rest + k * x//p, k 1 or -1: x//p + rest <= 0 implies x <= p - 1 - p*rest, and rest - x//p <= 0 implies x >=
+ * p*rest. */
 static expr undivided(struct ctx *c, expr e, expr quotient, int64_t k, int64_t p) {
     expr rest = x_muli(c, x_sub(c, e, x_muli(c, quotient, k)), p);
     return x_addi(c, x_add(c, rest, x_muli(c, quotient->arg[0], k)), k > 0 ? 1 - p : 0);
 }
-/* What says how large a quotient is says it of what is divided. */
+/* A bound of a quotient also bounds its dividend. */
 static void add_undivided(struct facts *f, expr e) {
     int64_t konst, p;
     const expr *t;
@@ -46,7 +47,7 @@ static void add_undivided(struct facts *f, expr e) {
 }
 static void add(struct facts *f, expr e) {
     if (e->op == X_POISON || f->n >= MAX_FACTS || x_has(e, XF_LOAD)) return;
-    if (x_proves_le(f->c, e, x_int(f->c, 0))) return; /* tells nothing */
+    if (x_proves_le(f->c, e, x_int(f->c, 0))) return; /* it tells nothing new */
     f->v[f->n++] = e;
     add_arms(f, e);
     add_undivided(f, e);
@@ -59,12 +60,12 @@ static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {
     case X_LE: facts_add_le(f, a, b); break;
     case X_EQ:
         facts_add_le(f, a, b), facts_add_le(f, b, a);
-        if (a->op == X_MOD && x_is(b, 0)) { /* a whole multiple: nothing is lost by the division */
+        if (a->op == X_MOD && x_is(b, 0)) { /* a whole multiple: the division is exact */
             expr d = x_bin(f->c, X_DIV, a->arg[0], a->arg[1]);
             facts_add_le(f, a->arg[0], x_mul(f->c, d, a->arg[1]));
         }
         break;
-    case X_NE: /* of neighbours in an order: a != b and a <= b gives a < b */
+    case X_NE: /* together with an order: a != b and a <= b gives a < b */
         if (facts_prove_le(f, a, b)) facts_add_le(f, x_addi(f->c, a, 1), b);
         else if (facts_prove_le(f, b, a)) facts_add_le(f, x_addi(f->c, b, 1), a);
         break;
@@ -103,7 +104,7 @@ void facts_drop_sym(struct facts *f, const struct sym *s) {
 }
 
 /* ---- goal <= 0, from fact <= 0: goal = k*fact + rest with k > 0 and rest <= 0, for each k that cancels an atom; or
- * with ceil(fact / d), which is not above 0 either */
+ * with ceil(fact / d), which is not positive either */
 static bool prove(struct facts *f, expr goal, int count, int from);
 static bool by_fact(struct facts *f, expr goal, int which, int count) {
     int64_t kg, kf;
@@ -124,22 +125,22 @@ static bool by_fact(struct facts *f, expr goal, int which, int count) {
         }
     return false;
 }
-/* With so many facts exactly, from that one on. */
+/* With exactly `count` facts, from number `from` on. */
 static bool prove(struct facts *f, expr goal, int count, int from) {
     if (!count) return x_proves_le(f->c, goal, x_int(f->c, 0));
     for (int k = from; k < f->n; k++)
         if (by_fact(f, goal, k, count)) return true;
     return false;
 }
-/* A select in the goal: both arms, each with what it may assume. Min and max likewise. */
+/* A select in the goal: both arms, each with its assumption. Likewise min and max. */
 static bool prove_arms(struct facts *f, expr goal, int depth) {
-    for (int count = 0; count <= PROOF_FACTS; count++) /* one fact mostly is enough, and pairs are many */
+    for (int count = 0; count <= PROOF_FACTS; count++) /* one fact is mostly enough, and there are many pairs */
         if (prove(f, goal, count, 0)) return true;
     int64_t k, p;
     const expr *t;
     const int64_t *co;
     int n = x_terms(f->c, goal, &k, &t, &co);
-    for (int i = 0; depth && i < n; i++) { /* c*(e//c) is not above e, of which facts may tell */
+    for (int i = 0; depth && i < n; i++) { /* c*(e//c) is not above e, and facts may bound e */
         if (t[i]->op != X_DIV || !x_is_int(t[i]->arg[1], &p) || p < 1) continue;
         expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i])), whole = NULL;
         if (co[i] == 1 || co[i] == -1) whole = undivided(f->c, goal, t[i], co[i], p);
@@ -151,7 +152,7 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
         bool minmax = t[i]->op == X_MIN || t[i]->op == X_MAX;
         if (t[i]->op != X_SELECT && !minmax) continue;
         expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
-        if (minmax) { /* the goal's upper end: the smaller of two serves with either, the larger needs both */
+        if (minmax) { /* the goal's upper end: for a minimum either operand will do, for a maximum both are needed */
             bool either = (t[i]->op == X_MIN) == (co[i] > 0);
             bool a = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i])), depth - 1);
             if (a == either) return a;
@@ -169,7 +170,7 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
     }
     return false;
 }
-/* Where a loop of no passes or a condition that never holds stands around, everything holds. */
+/* If a surrounding loop has no iterations, or a condition never holds, everything is proved. */
 static bool never(const struct facts *f) {
     int64_t v;
     for (int k = 0; k < f->n; k++)
@@ -181,14 +182,14 @@ bool facts_prove_le(struct facts *f, expr a, expr b) {
     if (never(f)) return true;
     return goal->op != X_POISON && prove_arms(f, goal, 4);
 }
-/* Loops around that never run together leave no pass: one fact says the opposite of another. */
+/* Surrounding loops that never run together have no iterations: one fact is the opposite of another. */
 bool facts_contradict(struct facts *f) {
     for (int k = 0; k < f->n; k++)
         if (prove(f, x_sub(f->c, x_int(f->c, 1), f->v[k]), 1, 0)) return true;
     return false;
 }
-/* e <= k*quotient + rest: the quotient in the sum e that counts most, and the largest value of all that stands beside
- * it. */
+/* e <= k*quotient + rest: the quotient in the sum e with the greatest weight, and the greatest value of everything
+ * else. */
 static bool one_quotient(struct facts *f, expr e, expr *quotient, int64_t *k, int64_t *rest) {
     const expr *t;
     const int64_t *co;
@@ -206,8 +207,8 @@ static bool one_quotient(struct facts *f, expr e, expr *quotient, int64_t *k, in
     *quotient = t[at], *k = co[at];
     return *rest > NEG_INF && *rest < POS_INF;
 }
-/* 0 <= e < b*c gives e//c < b, for any c that is not negative: it cannot be 0 then. k*(e//c) + rest < b is e//c <
- * (b - rest + k - 1)//k. */
+/* 0 <= e < b*c implies e//c < b, for any c that is not negative: it cannot be 0 then. k*(e//c) + rest < b is e//c < (b
+ * - rest + k - 1)//k. */
 static bool by_division(struct facts *f, expr a, expr b, int depth) {
     int64_t lo, hi, k, rest;
     expr q;

@@ -1,5 +1,5 @@
-/* What the verifier has found right it does not look at again: a number for all that it sees of a procedure.
- * Expressions are hash-consed, so that their addresses tell them apart. See loop_int.h. */
+/* A number for everything that the verifier sees of a procedure, so that it need not check again what it has accepted.
+ * Expressions are hash-consed, so their addresses identify them. See loop_int.h. */
 #include "ir/verify/loop_int.h"
 
 static void add(uint64_t *h, uint64_t v) {
@@ -21,7 +21,7 @@ static void add_buf(uint64_t *h, const struct buf *b) {
     add_p(h, b->data);
     for (int k = 0; b->within && k < 2; k++) add(h, (uint64_t)b->within[k]);
 }
-/* Of a procedure that is called: what callers must know. */
+/* For a procedure that is called: what callers must know. */
 static void add_head(uint64_t *h, const struct proc *p) {
     add_p(h, p), add(h, p->is_kernel_text);
     for (int k = 0; k < p->params.n; k++) add(h, p->params.v[k].dir), add_buf(h, p->params.v[k].buf);
@@ -30,7 +30,7 @@ static void add_head(uint64_t *h, const struct proc *p) {
         add(h, (uint64_t)p->syms.v[k]->lo), add(h, (uint64_t)p->syms.v[k]->hi);
     }
 }
-/* What the table of kinds does not list. */
+/* What is not listed in the table of kinds. */
 static void add_rest(uint64_t *h, const struct stmt *s) {
     switch (s->kind) {
     case S_FOR:

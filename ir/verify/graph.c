@@ -1,6 +1,6 @@
 /* Rules of the graph IR, checked after import, after parsing and after every pass. Each rule has its diagnostic; a
- * user's text or model can break arity, attributes and order, only a bug of ours the others. docs/graph-ir.md lists the
- * rules. */
+ * user's text or model can violate arity, attributes and order, only a bug of ours the others. docs/graph-ir.md lists
+ * the rules. */
 #include "ir/graph/graph.h"
 #include "ir/graph/op.h"
 #include <string.h>
@@ -10,7 +10,7 @@ enum { MAX_DEPTH = 64, MAX_TYPE_DEPTH = 64, MAX_RANK = 32 };
 struct verifier {
     struct graph *g;
     const char *after;   /* the pass that ran before, or NULL */
-    enum diag_code code; /* after: whose mistake it is */
+    enum diag_code code; /* says whose mistake a violation is */
     struct arena tmp;
     struct map place; /* value -> region where it may be used, for values met so far */
     struct map count; /* value -> struct tally of its uses met */
@@ -138,7 +138,7 @@ static void check_arity(struct verifier *v, const struct node *n, bool has_regio
     int required;
     bool variadic;
     int slots = slot_count(n->op->ins, &required, &variadic), ins = given(n->ins.v, n->ins.n);
-    /* what bodies capture stands behind the op's own inputs */
+    /* captured values come after the op's own inputs */
     if (ins > slots && !variadic && !has_regions)
         refuse(v, E_ARITY, n, "%d inputs, but the operator takes at most %d", ins, slots);
     for (int k = 0; k < required; k++)

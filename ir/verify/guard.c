@@ -1,6 +1,5 @@
-/* What the verifier cannot prove becomes a check of the run: sizes that are open may be right for reasons that no proof
- * of ours finds. Used where kernels are made and called, before schedules; see docs/loop-ir.md, "What is not proved".
- */
+/* Turns what the verifier cannot prove into run-time checks: open sizes may be right for reasons that no proof finds.
+ * Used where kernels are made and called, before scheduling; see docs/loop-ir.md, "What is not proved". */
 #include "ir/verify/loop_int.h"
 
 static bool is_unproved(const struct unproved_list *u, const struct buf *b, int dim, expr index) {
@@ -23,7 +22,7 @@ static expr guard_load(void *env, expr e) {
     for (int k = 0; k < e->n && !e->has_fill; k++) a[k] = guarded(g, e->u.buf, k, e->arg[k], a[k]);
     return x_load(g->c, e->u.buf, a, e->n - e->has_fill, e->has_fill ? a[e->n - 1] : NULL);
 }
-/* Before map_exprs, which rewrites the loads in these indices. */
+/* Before map_exprs rewrites the loads in these indices. */
 static bool guard_store(void *env, struct stmt *s) {
     struct guards *g = env;
     for (int k = 0; s->kind == S_STORE && k < s->u.store.n; k++)

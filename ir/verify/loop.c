@@ -1,5 +1,5 @@
 /* The rules of the loop IR (V1 ... V10 in docs/loop-ir.md), checked after every pass and step. Conditions and proofs
- * stand in facts.c, what expressions may hold in expr.c, what iterations may do to each other in race.c. */
+ * are in facts.c, rules for expressions in expr.c, what iterations may do to each other in race.c. */
 #include "ir/base/checked.h"
 #include "ir/base/die.h"
 #include "ir/loop/foreign.h"
@@ -23,14 +23,14 @@ static enum param_dir direction(const struct proc *p, const struct buf *b) {
         if (p->params.v[k].buf == b) return p->params.v[k].dir;
     return DIR_INOUT;
 }
-/* Do the contents of b, or what is said of them, lie in there? */
+/* Are the contents of b, or their known range, within these limits? */
 static bool lies_within(const struct buf *b, const int64_t *within) {
     int64_t lo, hi;
     if (!b->data) return buf_holds_within(b, within[0], within[1]);
     tensor_range(b->data, &lo, &hi);
     return within[0] <= lo && hi <= within[1];
 }
-/* Of constants alone, and what stands for them: nobody stores to these. Cells behind the last are zeros. */
+/* Only for constants and their stand-ins, to which nobody stores. Cells after the last are zeros. */
 static void check_within(struct verifier *v, const struct buf *b) {
     bool inside = b->scope == SC_PARAM && v->p != v->m->entry && direction(v->p, b) == DIR_IN;
     if (!dtype_is_int(b->type) || (b->scope != SC_CONST && !inside))
@@ -72,8 +72,8 @@ static bool drop_set_sizes(void *env, struct stmt *s) {
 static void forget_sizes(struct verifier *v, struct block *b) {
     if (v->has_sizes) walk(b, drop_set_sizes, &v->facts);
 }
-/* A block under a condition. What it learns ends with it; what was known of symbols that it sets anew does too. A
- * loop's body runs again after that. */
+/* A block under a condition. What is learned in it ends with it; facts about symbols that it sets again end, too.
+ * again: a loop's body, which runs again after that. */
 static void verify_under(struct verifier *v, struct block *b, expr cond, bool holds, bool again) {
     struct facts before = v->facts;
     if (again) forget_sizes(v, b);
@@ -122,7 +122,7 @@ static void verify_alloc(struct verifier *v, struct stmt *s) {
         return;
     }
     if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
-    /* In a kernel each time is a new one, as where a loop was written out. */
+    /* in a kernel it is new each time, as if a loop were unrolled */
     if (is_visible(v, b) && (v->p == v->m->entry || b->scope == SC_REGION || b->scope == SC_KEPT))
         refuse(v, "buffer %s is allocated twice", b->name);
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
@@ -189,7 +189,7 @@ static bool dims_mention(const struct buf *b, const struct sym *y) {
         if (b->dims[k] && x_uses_sym(b->dims[k], y)) return true;
     return false;
 }
-/* A result of the entry whose size the run finds is there from the size on. */
+/* A result of the entry whose size is found at run time exists once the size does. */
 static bool size_leaf(void *env, expr e) { return e->op != X_SYM || !e->u.sym->produced || is_visible(env, e->u.sym); }
 static bool sizes_known(struct verifier *v, const struct buf *b) {
     for (int k = 0; k < b->nd; k++)
@@ -263,7 +263,7 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
     if (q->buf->within && !lies_within(b, q->buf->within))
         refuse(v, "%s is not known to lie within %lld..%lld, as parameter %s must", b->name,
                (long long)q->buf->within[0], (long long)q->buf->within[1], q->buf->name);
-    if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer under dims of its own */
+    if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer with its own dims */
         expr want = x_subst(v->c, buf_cells(v->c, q->buf), sizes), have = buf_cells(v->c, b);
         if (!is_equal(v, s, want, have))
             refuse(v, "%s has %s cells, parameter %s needs %s", b->name, show(v, have), q->buf->name, show(v, want));
@@ -306,8 +306,8 @@ static void verify_call(struct verifier *v, struct stmt *s) {
         for (int k = 0; k < q->params.n; k++) verify_call_buf(v, s, k, &sizes);
     }
 }
-/* V11: all threads of a warp run its instruction together. Threads that differ in x alone are one warp, so nothing
- * around it may depend on x: the loop over x is its body's. */
+/* V11: all threads of a warp run its instruction together. A warp consists of threads that differ only in x, so nothing
+ * around it may depend on x: the loop over x is in its body. */
 static void verify_warp_instr(struct verifier *v, const struct stmt *s) {
     const struct instr_row *row = s->u.instr.row;
     const struct stmt *lanes = s->u.instr.body.first;
@@ -327,7 +327,7 @@ static void verify_warp_instr(struct verifier *v, const struct stmt *s) {
             refuse(v, "operand %s of %s is no fragment: registers, the threads their last dim but one",
                    s->u.instr.holes[k].hole, row->name);
 }
-/* V4b: what is printed of an instruction of tiles is read off its nest. */
+/* V4b: an instruction of tiles is printed from its nest. */
 static void verify_tile_instr(struct verifier *v, const struct stmt *s) {
     struct tile_nest t;
     for (int k = 0; k < s->u.instr.n; k++)
@@ -417,7 +417,7 @@ static void verify_while(struct verifier *v, struct stmt *s) {
 static void verify_free(struct verifier *v, struct stmt *s) {
     if (!use_buf(v, s->u.alloc.buf)) return;
     if (s->u.alloc.buf->scope != SC_REGION) refuse(v, "free of %s, which is not in the region", s->u.alloc.buf->name);
-    const struct stmt *a = s->prev; /* not in a block below: a loop would free it again */
+    const struct stmt *a = s->prev; /* not from a nested block: a loop would free it again */
     while (a && !(a->kind == S_ALLOC && a->u.alloc.buf == s->u.alloc.buf)) a = a->prev;
     if (!a) refuse(v, "%s is freed in another block than it is allocated in", s->u.alloc.buf->name);
     set_gone(v, s->u.alloc.buf);

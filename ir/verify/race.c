@@ -1,6 +1,6 @@
 /* Rules V5, V6 and V6a of docs/loop-ir.md: what the iterations of vector, parallel, gpu and independent loops may do to
- * each other. Whether two of their accesses can meet is answered by ir/loop/dependence.c, from what the verifier knows
- * at both. */
+ * each other. ir/loop/dependence.c answers whether two of their accesses can touch the same cell, from what the
+ * verifier knows at both. */
 #include "ir/loop/dependence.h"
 #include "ir/loop/foreign.h"
 #include "ir/verify/loop_int.h"
@@ -20,7 +20,7 @@ struct region {
     VEC(struct access) all;
     struct map inside;     /* variables, symbols and buffers defined in the loop */
     struct map stored;     /* buffers stored to */
-    struct iterations two; /* of the loop; variables of the loop and below run in each by themselves */
+    struct iterations two; /* of the loop; variables of the loop and of inner ones have independent values */
 };
 static void note(struct region *r, struct buf *b, const expr *idx, int n, bool store, bool whole, enum red_op op,
                  const struct stmt *s) {
@@ -100,13 +100,13 @@ static struct depends depends_on(struct region *r, expr e) {
     x_visit(e, depends_node, &d);
     return d;
 }
-/* Between two iterations differ what is computed inside of the loop, and what is loaded from where it stores. */
+/* Two iterations may differ in what is computed inside of the loop, and in what is loaded from where it stores. */
 static bool varies(void *env, expr e) { return depends_on(env, e).inside; }
 static bool facts_less(void *env, expr a, expr b) {
     struct region *r = env;
     return facts_prove_lt(&r->v->facts, a, b);
 }
-/* Where an access stands, the loops around it below this one run at least once, and conditions hold. */
+/* Facts at an access: the loops around it inside of this one run at least once, and conditions hold. */
 static void know(struct region *r, const struct stmt *s, bool other) {
     struct ctx *c = r->v->c;
     struct facts *f = &r->v->facts;
@@ -122,7 +122,7 @@ static void know(struct region *r, const struct stmt *s, bool other) {
 }
 static bool apart(struct region *r, const struct access *a, const struct access *b) {
     if (a->whole || b->whole || a->n != b->n) return false;
-    if (cells_apart(&r->two, r->var, a->buf, a->idx, b->idx, a->n)) return true; /* mostly, and for less */
+    if (cells_apart(&r->two, r->var, a->buf, a->idx, b->idx, a->n)) return true; /* the usual case, which costs less */
     struct ctx *c = r->v->c;
     int mark = r->v->facts.n;
     know(r, a->s, false);
@@ -141,7 +141,7 @@ static const char *access_text(struct region *r, const struct access *a) {
     text_add(&t, a->n ? "]" : "[]");
     return text_take(&t, &c->arena);
 }
-/* Lanes may add to one cell: the printer makes that a horizontal reduction. */
+/* Lanes may add to one cell: the printer makes a horizontal reduction of it. */
 static bool horizontal(struct region *r, const struct access *a, const struct access *b) {
     if (r->loop->u.loop.kind != LK_VECTOR || a != b || a->op == RED_NONE) return false;
     for (int k = 0; k < a->n; k++)

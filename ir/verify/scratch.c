@@ -1,9 +1,9 @@
-/* Scratch of a loop: what its procedure allocates around it, each iteration stores before it reads, and nobody reads
- * after the loop. Iterations that have nothing else in common are independent, as each may be given its own. Part of
- * rule V6a of docs/loop-ir.md; the rest of that stands in race.c. */
+/* Scratch of a loop: buffers allocated around it that each iteration stores to before it reads, and that nobody reads
+ * after the loop. Iterations that share nothing else are independent, because each could get its own. Part of rule V6a
+ * of docs/loop-ir.md; the rest is in race.c. */
 #include "ir/verify/loop_int.h"
 
-/* What happens to a buffer first. STORED: all of it is, whatever way the run takes. READ: perhaps. */
+/* The first access to a buffer. STORED: all of it is written, on every path. READ: possibly read. */
 enum first { UNTOUCHED, STORED, READ };
 static enum first first_in_block(struct block *in, const struct buf *b);
 
@@ -49,7 +49,7 @@ static enum first first_in(struct stmt *s, const struct buf *b) {
     case S_STORE:
         if (s->u.store.buf != b) return UNTOUCHED;
         return s->u.store.op != RED_NONE ? READ : b->nd ? UNTOUCHED : STORED;
-    case S_ALLOC: return s->u.alloc.buf == b ? STORED : UNTOUCHED; /* what was in it is gone */
+    case S_ALLOC: return s->u.alloc.buf == b ? STORED : UNTOUCHED; /* previous contents are gone */
     case S_FREE:
     case S_STAGE:
     case S_SIZE:
@@ -77,7 +77,7 @@ static enum first first_from(struct stmt *s, const struct buf *b) {
     return UNTOUCHED;
 }
 static enum first first_in_block(struct block *in, const struct buf *b) { return first_from(in->first, b); }
-/* May what s leaves in b be read? */
+/* May something read what s leaves in b? */
 static bool read_after(struct stmt *s, const struct buf *b) {
     struct stmt *up = stmt_parent(s);
     enum first f = first_from(s->next, b);
