@@ -1,5 +1,5 @@
-/* The library's functions (gcc2nn.h), which the command `compile` calls as well. What a session says stays in it;
- * errors that would end the process come back as a status (die_catch). */
+/* The library's functions (gcc2nn.h), also used by the command `compile`. Messages stay in the session; errors that
+ * would end the process are returned as a status (die_catch). */
 #include "compiler/api.h"
 #include "codegen/weights.h"
 #include "compiler/bench.h"
@@ -12,15 +12,15 @@
 struct gcc2nn {
     struct arena arena;
     struct options options;
-    struct diags said; /* by calls; what concerns the model is the session's */
+    struct diags said; /* diagnostics of calls; those about the model are in the session */
     struct session session;
     struct exported exported; /* with --emit=onnx, once it is written */
     bool opened, wrote;
-    bool ends_process; /* what cannot go on does not come back as a status */
+    bool ends_process; /* fatal errors end the process instead of being returned as a status */
     const char *summary;
-    struct die_catch caught; /* status 0: nothing was */
+    struct die_catch caught; /* status 0: nothing was caught */
 };
-/* Threads take turns: the registry of operators, and what the program cleans up, are there once. */
+/* Threads take turns: the registry of operators and the clean-up list exist only once. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 const char *gcc2nn_version(void) { return GCC2NN_VERSION; }
@@ -61,7 +61,7 @@ void gcc2nn_free(gcc2nn *g) {
 }
 int gcc2nn_end(gcc2nn *g) {
     struct diags *d = &g->session.c->diags;
-    if (d->n && g->options.targets) /* of a bundle, of which others say the same or not */
+    if (d->n && g->options.targets) /* of a bundle: other targets may give the same message or not */
         diag(d, DIAG_NOTE, d->v[d->n - 1].code, "the target was %s", g->options.target);
     int status = session_report(&g->session);
     gcc2nn_free(g);
@@ -74,7 +74,7 @@ bool gcc2nn_complete(const gcc2nn *g) {
 
 /* ---- calls that may fail */
 typedef int call(gcc2nn *g, const char *name, const char *value);
-/* What would end the process while f runs ends f. Nothing but the problems can be asked for after that. */
+/* Runs f; a fatal error ends f instead of the process. After that, only the problems can be asked for. */
 static int guarded(gcc2nn *g, call *f, const char *name, const char *value) {
     if (g->ends_process) return f(g, name, value);
     if (g->caught.status) return g->caught.status;
@@ -115,7 +115,7 @@ static int load(gcc2nn *g, const char *path, const char *none) {
 }
 int gcc2nn_load(gcc2nn *g, const char *path) { return guarded(g, load, path, NULL); }
 
-/* What only a build, or runs, tell of what --budget limits. */
+/* Measures what --budget limits but only a build, or runs, can tell. */
 static bool measure_for_budget(struct session *s) {
     struct bench b;
     struct code_size size;
@@ -157,7 +157,7 @@ int gcc2nn_write_for(gcc2nn *g, const char *folder, const char *place) {
 }
 
 /* ---- what was written */
-/* The sizes that the arena is told for: "batch = 1, seq = 8". */
+/* The sizes for which the arena is given: "batch = 1, seq = 8". */
 static const char *sizes_text(const struct session *s) {
     enum { SHOWN = 4 };
     const struct program *p = s->w->program;

@@ -1,5 +1,5 @@
-/* An earlier result of `bench --json` as a limit for this one. See baseline.h. Counts are compared where both have
- * them; of times the least, which what else runs on the machine disturbs least. */
+/* An earlier result of `bench --json` as a limit for this one. See baseline.h. Counts of instructions are compared if
+ * both have them; of times the minimum, which other load on the machine disturbs least. */
 #include "compiler/baseline.h"
 #include "compiler/import/file.h"
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static bool wrong(struct session *s, const char *path, const char *why) {
     diag_help(&s->c->diags, "`gcc2nn bench MODEL --json >FILE` writes one");
     return false;
 }
-/* The item's number; `factor` times what the file has. */
+/* Sets an item to `factor` times the file's number. */
 static void take(struct baseline *b, enum budget_item k, const char *key, double factor) {
     const json_t *j = json_object_get(b->result, key);
     double v = json_is_number(j) ? json_number_value(j) * factor : -1;
@@ -37,11 +37,11 @@ bool baseline_read(struct baseline *b, struct session *s) {
 }
 void baseline_free(struct baseline *b) { json_decref(b->result); }
 
-/* What both have. */
+/* The items that both have. */
 static struct budget compared_of(const struct baseline *b, const struct budget *now) {
     struct budget compared = *now;
     for (int k = 0; k < BUDGET_ITEMS; k++) compared.has[k] &= b->before.has[k];
-    if (now->has[BUDGET_INSTRUCTIONS]) compared.has[BUDGET_LATENCY] = false; /* an emulator's times mean nothing */
+    if (now->has[BUDGET_INSTRUCTIONS]) compared.has[BUDGET_LATENCY] = false; /* an emulator's times are meaningless */
     return compared;
 }
 static double allowed(const struct options *o, enum budget_item k) {
@@ -58,7 +58,7 @@ static const char *shown(struct arena *a, const json_t *value) {
     free(text);
     return kept;
 }
-/* Numbers of another model, target or size say nothing. */
+/* The numbers of another model, target or size cannot be compared. */
 static bool same_thing(const struct baseline *b, const struct bench *bench) {
     struct session *s = bench->s;
     json_t *own = bench_identity(bench);

@@ -1,4 +1,4 @@
-/* The compiled model in runs that are timed: what `gcc2nn bench` prints, and `gcc2nn tune` goes by. */
+/* Timed runs of the compiled model: what `gcc2nn bench` prints, and `gcc2nn tune` decides by. */
 #ifndef NN_COMPILER_BENCH_H
 #define NN_COMPILER_BENCH_H
 #include "compiler/per_kernel.h"
@@ -7,7 +7,7 @@ struct bench {
     struct session *s;
     int runs, warmup;
     double *times;          /* nanoseconds, the shortest first */
-    uint64_t *instructions; /* under an emulator, whose times mean nothing, the fewest first; NULL: on this machine */
+    uint64_t *instructions; /* under an emulator, whose times are meaningless, ascending; NULL: on this machine */
     struct code_size size;
     const int64_t *dims;               /* of the symbols */
     struct tensor **inputs, **outputs; /* those of the last run */
@@ -16,9 +16,9 @@ struct bench {
 };
 /* Compiles, builds and runs the model of a session that is open. false: a diagnostic was recorded. */
 bool bench_run(struct bench *b, struct session *s);
-/* The same of a session whose model is compiled, with sizes for all symbols (session_sizes_given). */
+/* The same for a session whose model is compiled already, with sizes for all symbols (session_sizes_given). */
 bool bench_compiled(struct bench *b, struct session *s);
-/* What a run, and the program, take. */
+/* What a run needs, and the program. */
 struct budget bench_taken(const struct bench *b);
 /* What was measured: `model`, `target`, `threads`, `dims`, `input_dims`. */
 json_t *bench_identity(const struct bench *b);

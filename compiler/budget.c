@@ -1,5 +1,5 @@
-/* Limits on what a compiled model takes, and what would help where it takes more. See budget.h; docs/budgets.md. Behind
- * the passes: what would help is found by compiling again with other options and looking what comes out. */
+/* Limits on what a compiled model needs, and what would help if it exceeds them. See budget.h; docs/budgets.md. Runs
+ * after the passes: what would help is found by compiling again with other options. */
 #include "compiler/budget.h"
 #include "codegen/weights.h"
 #include "compiler/session.h"
@@ -25,7 +25,7 @@ static const struct unit {
 static const struct row {
     const char *what, *verb;
     enum kind kind;
-    bool built, run; /* known after that only */
+    bool built, run; /* only known after a build, after a run */
 } rows[BUDGET_ITEMS] = {
     [BUDGET_LATENCY] = {"a run", "takes", TIME, true, true},
     [BUDGET_INSTRUCTIONS] = {"a run", "takes", COUNT, true, true},
@@ -89,7 +89,7 @@ bool budget_needs_build(const struct budget *b) {
 }
 bool budget_needs_run(const struct budget *b) { return b->has[BUDGET_LATENCY] || b->has[BUDGET_INSTRUCTIONS]; }
 
-/* ---- what is taken */
+/* ---- what the program needs */
 static void put(struct budget *b, enum budget_item k, int64_t v) { b->has[k] = true, b->v[k] = v; }
 void budget_of_program(struct budget *taken, const struct program *p) {
     put(taken, BUDGET_ARENA, program_arena(p));
@@ -97,13 +97,13 @@ void budget_of_program(struct budget *taken, const struct program *p) {
 }
 void budget_of_code(struct budget *taken, const struct program *p, const struct code_size *size) {
     int64_t inside = program_weights_file(p) ? 0 : weights_size(p), code = size->text + size->rodata;
-    if (code > inside) code -= inside; /* weights that are part of the program are among its constants */
+    if (code > inside) code -= inside; /* weights in the program are part of its constants */
     put(taken, BUDGET_CODE, code);
-    put(taken, BUDGET_FLASH, code + weights_size(p) + size->data); /* variables are set from there */
+    put(taken, BUDGET_FLASH, code + weights_size(p) + size->data); /* variables are initialised from flash */
 }
 
 /* ---- what would help */
-/* The same model by other options: what it takes then. What it says was said before. */
+/* What the same model needs with other options. Its diagnostics have been given before. */
 static void taken_with(struct session *s, enum dtype precision, enum dtype weights, struct budget *out) {
     struct diags *d = &s->c->diags, said = *d;
     struct compile_options o = s->compile;
@@ -112,13 +112,14 @@ static void taken_with(struct session *s, enum dtype precision, enum dtype weigh
     int files = s->c->files_read.n;
     o.ndump = 0, o.time_passes = false;
     project.nmore = 0;
-    d->errors = 0; /* what is over the budget stops no pass */
+    d->errors = 0; /* being over budget must not stop a pass */
     if (precision != NONE) o.precision = (struct precision_wishes){.type = precision};
     if (weights != NONE) o.algorithms.weights = weights;
     struct program *p = compile_model(&u) && u.complete ? programs_new(u.m, u.plan, &project) : NULL;
     *d = said;
     s->c->files_read.n = files;
-    int nowhere = p ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1; /* equal weights are one: packing tells the size */
+    int nowhere = p ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1; /* packing determines the size, because equal weights
+                                                                   * are stored once */
     if (nowhere >= 0 && weights_pack(p, nowhere)) budget_of_program(out, p);
     if (nowhere >= 0) close(nowhere);
 }
@@ -127,7 +128,7 @@ static const struct {
     enum dtype precision, weights;
 } tries[] = {{"--precision=fp16", F16, NONE}, {"--precision=bf16", BF16, NONE}, {"--weights-precision=int8", NONE, I8}};
 enum { TRIES = sizeof tries / sizeof *tries };
-/* What is taken with each of these options, found once; has nothing where it is in use, or fails. */
+/* What is needed with each of these options, computed once; empty for options that are in use already, or that fail. */
 static const struct budget *try_options(struct session *s) {
     if (s->tried) return s->tried;
     s->tried = NEWN(&s->c->arena, struct budget, TRIES);
@@ -138,7 +139,7 @@ static const struct budget *try_options(struct session *s) {
     }
     return s->tried;
 }
-/* What options save of an item that is known before anything is built; flash goes as the weights do. */
+/* Names options that would reduce an item that is known before the build; flash changes as the weights do. */
 static void name_options(struct session *s, enum budget_item k, int64_t over, const struct budget *taken,
                          struct text *help) {
     enum budget_item of = k == BUDGET_ARENA ? BUDGET_ARENA : BUDGET_WEIGHTS;
@@ -155,7 +156,7 @@ static bool size_of_sym(void *env, expr e, int64_t *v) {
     *v = program_reference(env, e->u.sym);
     return true;
 }
-/* The largest buffers at the step at which most is alive. */
+/* The largest buffers at the step with the most memory in use. */
 static void name_worst(struct session *s, const struct program *p, struct text *help) {
     enum { SHOWN = 3 };
     const struct memory_plan *plan = p->plan;
@@ -164,7 +165,7 @@ static void name_worst(struct session *s, const struct program *p, struct text *
     for (int k = 0; k < n; k++)
         if (!slot_placed(&plan->slots.v[k]) || !x_eval_int(plan->slots.v[k].bytes, size_of_sym, (void *)p, &bytes[k]))
             bytes[k] = 0;
-    for (int k = 0; k < n; k++) { /* more begins to be alive where a buffer does */
+    for (int k = 0; k < n; k++) { /* only where a buffer begins can more be in use */
         int64_t alive = 0;
         int at = plan->slots.v[k].first;
         for (int j = 0; j < n; j++)
@@ -252,7 +253,7 @@ bool budget_holds(struct session *s, const struct program *p, const struct budge
     }
     return ok;
 }
-/* Times of an emulator mean nothing, and only emulators count. */
+/* An emulator's times are meaningless, and only emulators count instructions. */
 bool budget_fits_target(struct session *s) {
     const struct budget *limits = &s->o->limits;
     const struct target *t = s->compile.target;

@@ -22,7 +22,7 @@ struct process {
     double deadline;
 };
 
-/* What a child writes goes to files without names, so that nobody has to read while it runs. */
+/* A child writes to unnamed files, so that nobody has to read its output while it runs. */
 static bool process_start(struct process *p, const char *const *argv, const char *folder, int seconds) {
     *p = (struct process){
         .pid = -1, .out = tmpfile(), .err = tmpfile(), .deadline = seconds ? seconds_now() + seconds : 0};
@@ -40,7 +40,7 @@ static bool process_start(struct process *p, const char *const *argv, const char
         execvp(argv[0], (char *const *)argv);
         _exit(127);
     }
-    if (p->pid > 0) setpgid(p->pid, p->pid); /* here too: a signal may come before the child has run */
+    if (p->pid > 0) setpgid(p->pid, p->pid); /* also here: a signal may arrive before the child has run */
     p->noted = p->pid > 0 ? cleanup_child(p->pid) : -1;
     cleanup_release();
     return p->pid > 0;
@@ -206,7 +206,7 @@ static bool link_program(struct building *b, const char *const *sources, int nso
     return ok;
 }
 
-/* nvcc where it and a GPU are, else the emulator, which says so. */
+/* nvcc if there is one and a GPU; otherwise the emulator, with a note. */
 static void choose_device(struct building *b) {
     static const char *const devices[] = {"/dev/nvidia0", "/dev/nvhost-gpu", "/dev/nvgpu"};
     bool gpu = false;

@@ -1,5 +1,4 @@
-/* Compiling what was written and running it: for the commands run, verify and bench, and for tests. No shell is used.
- */
+/* Compiling and running what was written: for the commands run, verify and bench, and for tests. No shell is used. */
 #ifndef NN_COMPILER_BUILD_H
 #define NN_COMPILER_BUILD_H
 #include "codegen/project.h"
@@ -10,12 +9,12 @@ struct outcome {
     int status;           /* exit status; 128 + signal */
     struct text out, err; /* text_free both */
 };
-/* Runs argv (NULL ends) in `folder` (NULL: here) with nothing to read; seconds 0: no limit. */
+/* Runs argv (NULL ends) in `folder` (NULL: the current one) without input; seconds 0: no limit. */
 struct outcome process_run(const char *const *argv, const char *folder, int seconds);
 void outcome_free(struct outcome *o);
 /* The words of a command, in c's arena, NULL ends; then `more`. */
 const char **command_words(struct ctx *c, const char *command, const char *const *more);
-/* Is it a path of, or in PATH, a program? */
+/* Is it the path of a program, or the name of one in PATH? */
 bool program_exists(const char *name);
 
 /* ---- builds */
@@ -23,9 +22,9 @@ struct build_options {
     const char *cc;             /* NULL: the target's */
     const char *flags;          /* besides the project's: "-O2 -g"; NULL: "-O2" */
     const char *main_flags;     /* for the program's own file, after the others; may be NULL */
-    const char *const *more;    /* sources besides the library's; NULL ends; may be NULL */
-    const char *const *instead; /* of the library's, what those stand for: compiled, as code_size looks at it, but not
-                                   linked; NULL ends; may be NULL */
+    const char *const *more;    /* sources in addition to the library's; NULL ends; may be NULL */
+    const char *const *instead; /* sources of the library that those replace: compiled, because code_size looks at them,
+                                 * but not linked; NULL ends; may be NULL */
     int jobs;                   /* compilations at the same time; 0: as many as there are processors */
     int seconds;                /* limit of each compilation; 0: 600 */
 };

@@ -1,6 +1,6 @@
-/* `gcc2nn compile --targets A,B -o DIR`: the same model for several targets, a folder for each and one manifest. All of
- * it is made beside its place and put there in one step; docs/output.md#bundles states the rules. A folder alone:
- * codegen/folder.c. */
+/* `gcc2nn compile --targets A,B -o DIR`: the same model for several targets, with a folder for each and one manifest.
+ * Everything is made beside its place and moved there in one step; docs/output.md#bundles states the rules. For a
+ * single folder see codegen/folder.c. */
 #define _GNU_SOURCE 1 /* renameat2 */
 #include "compiler/bundle.h"
 #include "codegen/folder.h"
@@ -21,14 +21,14 @@
 struct bundle {
     struct ctx *c;
     const struct options *o;
-    const char *given, *place; /* as the user calls it; without links */
-    const char *work;          /* where it is made, beside it; NULL: not yet */
+    const char *given, *place; /* as the user names it; with links resolved */
+    const char *work;          /* where it is made, beside `place`; NULL: not yet */
     int noted;                 /* for cleanup_drop */
     VEC(const char *) targets; /* also the names of the folders */
     json_t *folders;           /* of the manifest */
 };
 
-/* ---- what there is to do */
+/* ---- what to do */
 static bool refuse(struct bundle *b, enum diag_code code, const char *help, const char *fmt, ...) NN_PRINTF(4, 5);
 static bool refuse(struct bundle *b, enum diag_code code, const char *help, const char *fmt, ...) {
     struct text t = {0};
@@ -47,7 +47,7 @@ static bool read_targets(struct bundle *b) {
     for (const char *at = o->targets; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         const char *name = format(b->c, "%.*s", (int)strcspn(at, ","), at);
         if (!*name) return refuse(b, E_USAGE, list, "--targets: a name is missing");
-        if (!is_file_name(name)) /* it names a folder, too */
+        if (!is_file_name(name)) /* because it is also the name of a folder */
             return refuse(b, E_USAGE, list, "there is no target %s", diag_quote(&b->c->arena, name));
         for (int k = 0; k < b->targets.n; k++)
             if (!strcmp(b->targets.v[k], name)) return refuse(b, E_USAGE, list, "--targets: %s is given twice", name);
@@ -101,7 +101,7 @@ static bool begin(struct bundle *b) {
 }
 
 /* ---- filling it */
-/* EXIT_OK, or what it came to; then it was said why. */
+/* EXIT_OK, or the status after a diagnostic. */
 static int compile_for(struct bundle *b, const char *target) {
     struct options one = *b->o;
     one.target = target;
@@ -126,9 +126,9 @@ static bool write_manifest(struct bundle *b) {
     return ok || refuse(b, E_WRITE, "look whether there is room", "cannot write " MANIFEST ": %s", strerror(errno));
 }
 
-/* ---- putting it in its place */
-/* What users and builds have put into the folder `name` of what was there before goes into the new one; dry: could it?
- */
+/* ---- moving it to its place */
+/* Moves files that users and builds have put into the folder `name` of the previous bundle into the new one; dry: only
+ * checks whether that is possible. */
 static bool keep_others(struct bundle *b, const char *name, bool dry) {
     int from = open(format(b->c, "%s/%s", dry ? b->place : b->work, name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const char *to_path = format(b->c, "%s/%s", dry ? b->work : b->place, name), *stopped = NULL;
@@ -149,7 +149,7 @@ static bool keep_all(struct bundle *b, const file_names *older, bool dry) {
 static bool exchange(const char *a, const char *b, const char *aside) {
     if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS) return false;
-    /* Where a file system cannot exchange two folders there is none for a moment. */
+    /* if the file system cannot exchange two folders, for a moment there is none */
     if (rename(b, aside) != 0) return false;
     if (rename(a, b) == 0) return rename(aside, a) == 0;
     int error = errno;
@@ -157,8 +157,8 @@ static bool exchange(const char *a, const char *b, const char *aside) {
     errno = error;
     return false;
 }
-/* What was there before is ours now, less what was not, and goes. Where something of others cannot be moved after all,
- * it stays beside the bundle. */
+/* The previous bundle now only contains our files, and is removed. If a file of others cannot be moved after all, it
+ * stays beside the bundle. */
 static bool commit_over(struct bundle *b, const file_names *older) {
     if (!keep_all(b, older, true)) return false;
     cleanup_hold();
@@ -185,7 +185,7 @@ static bool commit(struct bundle *b) {
     file_names older;
     enum place there = look(b, &older);
     if (!may_replace(b, there)) return false;
-    chmod(b->work, 0777 & ~mask); /* mkdtemp made it for us alone */
+    chmod(b->work, 0777 & ~mask); /* mkdtemp made it accessible to us only */
     bool ok = there == OURS ? commit_over(b, &older) : commit_new(b);
     return ok || b->c->diags.errors ||
            refuse(b, E_WRITE, "give another folder with --out", "cannot write %s: %s",
@@ -200,7 +200,7 @@ int compile_bundle(const struct options *o) {
     bool ok = read_targets(&b) && begin(&b);
     for (int k = 0; k < b.targets.n && ok; k++) {
         int one = compile_for(&b, b.targets.v[k]);
-        if (!status) status = one; /* the others say what is wrong with them, too */
+        if (!status) status = one; /* continue, to see the errors of the other targets, too */
     }
     if (ok && !status && write_manifest(&b) && commit(&b) && !b.c->diags.errors && o->json)
         print_json(json_pack("{s:o, s:O}", "folder", json_name(&b.c->arena, b.given), "bundle", b.folders));

@@ -14,15 +14,15 @@ const char *choices_next(struct arena *a, const char **at, const char **name) {
     *at = end;
     return arena_printf(a, "%.*s", (int)(end - from), from);
 }
-/* "N" of "..; N cycles"; 0: none are said. */
+/* "N" of "..; N cycles"; 0: not given. */
 static double cycles_of(const char *line, size_t n) {
     const char *at = NULL;
     for (size_t k = 0; k + 1 < n; k++)
         if (line[k] == ';') at = line + k + 1;
     return at && n > 7 && !memcmp(line + n - 7, " cycles", 7) ? strtod(at, NULL) : 0;
 }
-/* Points stand below the problem: the one above `taken`, those above `refused`, and, deeper, those that were not tried.
- */
+/* Points follow the problem: the one above `taken`, those above `refused`, and, indented deeper, those that were not
+ * tried. */
 void choices_points(struct arena *a, const char *text, size_t problem, struct choice_list *out) {
     const char *last = NULL;
     size_t nlast = 0;

@@ -1,15 +1,15 @@
-/* What `--dump-after=choices` shows: a line `NAME: CLASS` for each kernel, below it its problem, what was tried, the
+/* The format of `--dump-after=choices`: a line `NAME: CLASS` for each kernel; below it its problem, what was tried, the
  * point that was taken, and some that were not tried. Read by `explain`, which shows a kernel's part, and by `tune`. */
 #ifndef NN_COMPILER_CHOICES_H
 #define NN_COMPILER_CHOICES_H
 #include "lower/schedule/record.h"
 
 struct choice {
-    const char *point; /* as a record has it */
-    double cycles;     /* predicted; 0: not */
+    const char *point; /* in the form of records */
+    double cycles;     /* predicted; 0: no prediction */
 };
 struct choice_list {
-    VEC(struct choice) v; /* the one that was taken first, then those that were not tried, the best first */
+    VEC(struct choice) v; /* the taken one first, then those that were not tried, the best first */
 };
 /* The next kernel's part: its line `NAME: ..` and those below, which begin with blanks. Other lines say for what
  * machine it is. NULL: there is none. */

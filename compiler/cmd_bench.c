@@ -1,4 +1,4 @@
-/* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
+/* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times are meaningless, exact counts of
  * instructions. */
 #include "codegen/weights.h"
 #include "compiler/baseline.h"
@@ -20,7 +20,7 @@ static json_t *dims_json(const struct bench *b) {
         json_object_set_new(o, json_key(&b->s->c->arena, p->syms.v[y]->name), json_integer(b->dims[y]));
     return o;
 }
-/* Sizes that are given before compiling are no symbols of the program: what was run is seen by its inputs. */
+/* Sizes given at compile time are not symbols of the program, so the inputs show what was run. */
 static json_t *input_dims_json(const struct bench *b) {
     json_t *all = json_array();
     for (int k = 0; k < b->s->w->program->ins.n; k++) {
@@ -46,7 +46,7 @@ struct budget bench_taken(const struct bench *b) {
     taken.has[of_run] = true, taken.v[of_run] = (int64_t)bench_median(b);
     return taken;
 }
-/* With the least time, which is compared with the baseline's. */
+/* With the minimum time, which is compared with the baseline's. */
 static struct budget best_taken(const struct bench *b) {
     struct budget taken = bench_taken(b);
     if (taken.has[BUDGET_LATENCY]) taken.v[BUDGET_LATENCY] = (int64_t)b->times[0];
@@ -141,7 +141,7 @@ bool bench_compiled(struct bench *b, struct session *s) {
     struct build_options build = {.cc = o->cc, .seconds = o->seconds};
     *b = (struct bench){.s = s};
     if (!session_write(s, NULL) || (o->per_kernel && !per_kernel_prepare(s, &build))) return false;
-    bool counted = s->compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
+    bool counted = s->compile.target->runner != NULL; /* equal inputs give equal counts, so one run is enough */
     b->runs = o->runs ? o->runs : counted ? 1 : RUNS;
     b->warmup = o->warmup_given ? o->warmup_given - 1 : counted ? 0 : WARMUP;
     const char *exe = build_program(s->c, s->w, arena_printf(&s->c->arena, "%s_main", s->w->name), &build);

@@ -1,47 +1,47 @@
-/* `gcc2nn bisect MODEL`: what makes outputs depart? The program is compiled again with fewer and fewer of the decisions
- * (ir/base/decide.h) that tell it from the plain one, until one is left that is right without and wrong with it. If the
- * plain program is wrong, the results of all nodes are compared. Where that is quick, programs are interpreted instead
- * of compiled; then the passes towards the C are told apart, too. */
+/* `gcc2nn bisect MODEL`: finds what makes outputs differ. The program is compiled again and again with fewer of the
+ * decisions (ir/base/decide.h) that distinguish it from the plain one, until a single decision remains without which it
+ * is right, and with which it is wrong. If the plain program is wrong, the results of all nodes are compared. Where
+ * that is fast, programs are interpreted instead of compiled; then the passes towards C can be told apart, too. */
 #include "compiler/verification.h"
 #include "ir/eval/eval.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Statements that a program may be interpreted with: a few seconds. */
+/* How many statements a program may be interpreted with: a few seconds. */
 enum { FUEL = 1 << 26 };
 
 struct bisection {
     const struct options *o;
-    struct session whole; /* with every decision; holds what is compared with, and texts */
+    struct session whole; /* with every decision; has the reference values, and texts */
     const struct referee *with;
-    struct tensor **want; /* each output; NULL: nobody knows it */
-    bool interpret;       /* the interpreter gives what the C does */
+    struct tensor **want; /* each output; NULL: unknown */
+    bool interpret;       /* the interpreter has the same results as the C */
     int tries;
 };
 struct attempt {
     bool ran, departs;
     bool interpreted;
-    const char *pass, *decision; /* the last that was made */
-    const char *why;             /* it departs */
+    const char *pass, *decision; /* of the last decision */
+    const char *why;             /* how the outputs differ */
 };
-/* PASS: one that none can be left out of. REFERENCE: what --data says, from which the one who is asked for nodes
- * departs, too. PROGRAM: the plainest one, of which no more can be told. */
+/* PASS: one that cannot be left out. REFERENCE: the data given by --data, from which the referee asked about nodes
+ * differs as well. PROGRAM: the plainest one, so nothing more specific can be said. */
 enum culprit_kind { NOTHING, DECISION, PASS, NODE, REFERENCE, PROGRAM };
 struct culprit {
     enum culprit_kind kind;
     const char *pass; /* NULL: none */
     const char *what; /* the decision, or the node */
-    const char *then; /* pass towards the C that changes what the decision made; NULL: none, or not known */
-    const char *why;  /* of the first value that departs */
+    const char *then; /* the pass towards C that changes what the decision made; NULL: none, or unknown */
+    const char *why;  /* of the first value that differs */
     int number;       /* of the decision, from 1; 0: none */
-    bool printed;     /* the loops are right, their C is not */
+    bool printed;     /* the loops are right, but the printed C is not */
 };
 
 static const char *kept(struct bisection *b, const char *s) { return s ? format(b->whole.c, "%s", s) : NULL; }
 static const char *first_message(const struct session *s) {
     return s->c->diags.n ? s->c->diags.v[0].message : "it fails";
 }
-/* Does an output depart? *why: how the first one does. */
+/* Does an output differ? *why: how the first one does. */
 static bool departs(struct bisection *b, struct session *s, struct harness *h, struct tensor **inputs,
                     struct tensor **outputs, const char **why) {
     json_t *list = json_array();
@@ -92,13 +92,13 @@ static struct attempt attempt(struct bisection *b, int limit, bool interpret) {
     return a;
 }
 
-/* Is the program right before it is printed? */
+/* Is the program right before it is printed as C? */
 static bool right_in_loops(struct bisection *b, int limit) {
     struct attempt a = attempt(b, limit, true);
     return a.interpreted && !a.departs;
 }
 
-/* ---- passes towards the C, which none can be left out of */
+/* ---- passes towards C, none of which can be left out */
 static bool same_outputs(struct session *s, struct tensor **a, struct tensor **b) {
     bool same = true;
     for (int k = 0; k < s->w->program->outs.n && same; k++) {
@@ -108,7 +108,7 @@ static bool same_outputs(struct session *s, struct tensor **a, struct tensor **b
     }
     return same;
 }
-/* The first after which the same inputs give other bits; NULL: none, or it takes too long to say. */
+/* The first pass after which the same inputs give other bits; NULL: none, or it would take too long. */
 static const char *first_change(struct bisection *b, int limit) {
     struct session s;
     const char *found = NULL;
@@ -131,7 +131,7 @@ static const char *first_change(struct bisection *b, int limit) {
 }
 
 /* ---- nodes */
-/* Do the model's own outputs, which are right by the one who was asked, depart from what is wanted? */
+/* Do the model's own outputs differ from the reference data, although the referee confirms them? */
 static bool reference_departs(struct bisection *b, const struct verification *v) {
     bool any = false;
     for (int k = 0; k < v->s->own_outputs && !any; k++) {
@@ -141,8 +141,8 @@ static bool reference_departs(struct bisection *b, const struct verification *v)
     }
     return any;
 }
-/* Looks for the first whose result departs in the plain program. Where there is something to compare with: NODE, or if
- * there is none REFERENCE, or NOTHING; else PROGRAM. */
+/* Looks for the first node whose result differs in the plain program. If there is something to compare with: NODE,
+ * otherwise REFERENCE or NOTHING; if there is not: PROGRAM. */
 static enum culprit_kind first_node(struct bisection *b, struct culprit *q) {
     struct options each = *b->o;
     struct session s;
@@ -163,7 +163,7 @@ static enum culprit_kind first_node(struct bisection *b, struct culprit *q) {
         struct verification v = verification_of(&s, &h, inputs, quick ? outputs : NULL, list);
         if (verification_ask_nodes(&v)) found = NOTHING;
         for (int j = 0; j < n && found == NOTHING; j++) {
-            int k = (j + s.own_outputs) % n; /* the model's own come last, as they stand in it */
+            int k = (j + s.own_outputs) % n; /* the model's own outputs come last, in its order */
             struct text t = {0};
             const struct value *r = s.u.g->top->results.v[k];
             if (!verification_node_same(&v, k, &t)) {
@@ -192,7 +192,9 @@ static void blame_baseline(struct bisection *b, const struct attempt *plain, str
         return;
     }
     q->kind = first_node(b, q);
-    if (q->kind == NOTHING) q->kind = PASS, q->pass = "constants"; /* all that stands between nodes and plain program */
+    if (q->kind == NOTHING)
+        q->kind = PASS, q->pass = "constants"; /* nothing else lies between the nodes and the plain
+                                                * program */
 }
 static void blame_decision(struct bisection *b, int number, const struct attempt *wrong, struct culprit *q) {
     *q = (struct culprit){
@@ -218,7 +220,7 @@ static void search(struct bisection *b, struct culprit *q) {
     blame_decision(b, wrong, &at_wrong, q);
 }
 
-/* ---- what is said */
+/* ---- the report */
 static void tell(struct bisection *b, const struct culprit *q) {
     struct ctx *c = b->whole.c;
     const char *than = b->with->possessive,

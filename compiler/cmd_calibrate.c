@@ -1,6 +1,6 @@
-/* `gcc2nn calibrate`: measures on this machine what a machine row says of others of its kind, and writes a file for
- * --machine. No model takes part; a program of ours (templates/calibrate/measure.c) measures a number at a time, and
- * does so in rounds, so that what disturbs for a moment disturbs one round of a number. */
+/* `gcc2nn calibrate`: measures the numbers of a machine row on this machine, and writes a file for --machine. No model
+ * is involved; a program of ours (templates/calibrate/measure.c) measures one number at a time, in several rounds, so
+ * that a short disturbance affects only one round of a number. */
 #include "codegen/template.h"
 #include "compiler/machine_file.h"
 #include "compiler/session.h"
@@ -21,11 +21,11 @@ struct calibration {
     const char *file;         /* that is written */
     int noted;                /* of the program's folder */
     struct machine_file out;
-    bool kept[NUMBERS_MAX]; /* the row's own: not to be measured here */
+    bool kept[NUMBERS_MAX]; /* kept from the row, because it cannot be measured here */
 };
 
 /* ---- whether */
-/* Asked before it takes time. */
+/* Checked before anything that takes time. */
 static bool may_write(struct calibration *q) {
     return file_may_put(&q->c->diags, q->file, NULL) && machine_file_may_replace(q->c, q->file);
 }
@@ -50,7 +50,7 @@ static bool put(struct calibration *q, const char *from, const char *name) {
     text_free(&t);
     return ok;
 }
-/* -mavx2 -mfma; what attributes allow to single files, for all of this one. */
+/* -mavx2 -mfma; the target's attributes as flags for the whole file. */
 static const char *attribute_flags(struct calibration *q) {
     const char *all = "";
     for (const char *s = q->target->attribute; s && *s; s += strcspn(s, ",") + (s[strcspn(s, ",")] == ','))
@@ -74,7 +74,7 @@ static bool build(struct calibration *q) {
 }
 
 /* ---- numbers */
-/* One time. false: a diagnostic; *value 0: it cannot be measured here. */
+/* Measures once. false: a diagnostic; *value 0: it cannot be measured here. */
 static bool measure(struct calibration *q, const struct number_row *n, double milliseconds, double *value) {
     const char *argv[] = {q->exe, n->name, format(q->c, "%.0f", milliseconds), NULL};
     struct outcome o = process_run(argv, NULL, 60 + (int)(milliseconds / 100));
@@ -93,8 +93,8 @@ static bool measure(struct calibration *q, const struct number_row *n, double mi
     outcome_free(&o);
     return ok;
 }
-/* Units start whole numbers of operations in a cycle, or one in a whole number of cycles: within 5 % of that the rest
- * is noise. Three digits are known at best. */
+/* Units start a whole number of operations per cycle, or one in a whole number of cycles: deviations of up to 5 % are
+ * noise. At best three digits are significant. */
 static double rounded(const struct number_row *n, double v) {
     double whole = v >= 1 ? round(v) : 1 / round(1 / v);
     if (n->kind == NUMBER_INT || n->kind == NUMBER_BYTES) return round(v);
@@ -104,7 +104,7 @@ static double rounded(const struct number_row *n, double v) {
     snprintf(digits, sizeof digits, "%.3g", v);
     return text_read_f64(digits, &end);
 }
-/* Differences may come out as nothing, or less, where they are. */
+/* Differences of measurements may be zero or negative. */
 static double within(const struct number_row *n, double v) { return fmin(fmax(v, n->least), n->most); }
 static bool measure_all(struct calibration *q) {
     double v[NUMBERS_MAX][ROUNDS], own;
@@ -149,7 +149,7 @@ static bool write_file(struct calibration *q) {
     struct machine_file again;
     struct text t = {0};
     machine_file_print(&q->out, &t);
-    /* Nothing is written that --machine would refuse, such as sizes that a virtual machine makes up. */
+    /* writes nothing that --machine would refuse, such as sizes invented by a virtual machine */
     bool sound = machine_file_parse(q->c, q->file, t.s, t.n, &again);
     bool ok = sound && file_put(&q->c->diags, q->file, t.s, t.n);
     text_free(&t);

@@ -1,4 +1,4 @@
-/* `gcc2nn MODEL`: writes the build folder, by the functions that programs have for that (gcc2nn.h). */
+/* `gcc2nn MODEL`: writes the build folder, using the functions of the library (gcc2nn.h). */
 #include "compiler/api.h"
 #include "compiler/bundle.h"
 

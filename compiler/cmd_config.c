@@ -63,7 +63,7 @@ static json_t *json_of(struct ctx *c, const struct settings *all) {
     return json_pack("{s:o, s:o, s:o, s:o}", "file", text_or_null(c, all->path), "profile",
                      text_or_null(c, all->profile), "target", text_or_null(c, all->target), "options", list);
 }
-/* The values are those that the options take; of several targets together each is looked at when it is compiled. */
+/* Values must be valid for their options; each of several targets is checked when it is compiled. */
 static bool check(struct ctx *c, const struct settings *all) {
     bool ok = !all->target || strchr(all->target, '+') || target_named(c, all->target);
     for (int k = 0; k < all->v.n; k++) {

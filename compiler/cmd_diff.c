@@ -1,6 +1,6 @@
-/* `gcc2nn diff A B`: what differs between two models, or between folders that were compiled: nodes and their types,
- * sizes, times, and outputs for the same inputs. Both sides are looked at as their manifests tell them (facts.h), so a
- * model may be compared with what was compiled of an older one. */
+/* `gcc2nn diff A B`: what differs between two models, or between compiled folders: nodes and their types, sizes, times,
+ * and outputs for the same inputs. Both sides are described by their manifests (facts.h), so a model can be compared
+ * with the folder of an older one. */
 #include "compiler/bench.h"
 #include "compiler/compare.h"
 #include "compiler/facts.h"
@@ -12,10 +12,10 @@
 
 struct side {
     const char *path;
-    struct options o; /* those of the command, with this side alone */
+    struct options o; /* the command's, with only this side as model */
     struct session s;
     struct bench b;
-    bool opened, ran; /* the session, which a folder has none of; b holds times and outputs */
+    bool opened, ran; /* a folder has no session; b has times and outputs */
     json_t *build;    /* manifest.json */
 };
 struct difference {
@@ -23,10 +23,10 @@ struct difference {
     struct ctx *c; /* of the command itself */
     struct side a, b;
     json_t *all; /* what --json prints */
-    bool same;   /* but for sizes and times */
+    bool same;   /* apart from sizes and times */
 };
 
-/* ---- nodes: by name, or operator where there is none, and how many of that came before */
+/* ---- nodes: identified by name, or if there is none, by operator and its number of occurrence */
 static const json_t *list(const json_t *o, const char *key) { return json_object_get(o, key); }
 struct listed {
     VEC(const char *) keys; /* interned, of the nodes in order */
@@ -70,7 +70,7 @@ static const char *types(struct difference *d, const json_t *build, const json_t
 static void add_change(json_t *to, const char *what, const char *a, const char *b) {
     if (strcmp(a, b) != 0) json_array_append_new(to, json_pack("{s:s, s:s, s:s}", "what", what, "a", a, "b", b));
 }
-/* Whose results a node reads. Of nodes that one side lacks nothing is said here: that is told of them. */
+/* Compares the nodes whose results a node reads. Nodes that one side lacks are reported elsewhere. */
 static void compare_sources(struct difference *d, const struct listed *a, const struct listed *b, const json_t *na,
                             const json_t *nb, json_t *changes) {
     const json_t *ra = list(na, "inputs"), *rb = list(nb, "inputs");
@@ -110,7 +110,7 @@ static void compare_nodes(struct difference *d) {
                         json_pack("{s:o, s:o, s:o}", "removed", removed, "added", added, "changed", changed));
 }
 
-/* ---- the model's inputs and outputs, by their place */
+/* ---- the model's inputs and outputs, by position */
 static void compare_ports(struct difference *d, const char *which) {
     json_t *changed = json_array();
     const json_t *a = list(d->a.build, which), *b = list(d->b.build, which);
@@ -261,12 +261,12 @@ static bool run_side(struct side *q) {
     if (q->o.no_run || device) return session_compile(&q->s) && session_write(&q->s, NULL);
     return q->ran = bench_run(&q->b, &q->s);
 }
-/* true: q->build is there. */
+/* true: q->build is set. */
 static bool take_side(struct difference *d, struct side *q, const char *path, bool run) {
     q->path = path, q->o = *d->o;
     q->o.args.n = 0, q->o.args.v = NULL, q->o.args.cap = 0;
     PUSH(d->o->arena, &q->o.args, path);
-    if (!run) q->o.no_run = true; /* there is nothing to compare with */
+    if (!run) q->o.no_run = true; /* there is nothing to compare times with */
     if (facts_is_folder(path)) return (q->build = facts_manifest(d->c, path)) != NULL;
     q->opened = true;
     if (!session_open(&q->s, &q->o) || !run_side(q)) return false;

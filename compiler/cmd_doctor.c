@@ -1,7 +1,7 @@
-/* `gcc2nn doctor MODEL`: what is wrong with a model, or costs more than it need, and what to do about it. Walks the way
- * that a compilation goes: is the model read (baseline), what did its exporter leave in it (simplify), which sizes are
- * open (graph), what is computed in which types (precision), what is slow (runtime), are the results right (validate).
- * Facts are those of the passes: diagnostics, what became of nodes, remarks. */
+/* `gcc2nn doctor MODEL`: what is wrong with a model, or costs more than necessary, and what to do about it. Follows the
+ * stages of a compilation: can the model be read (baseline), what did its exporter leave in it (simplify), which sizes
+ * are open (graph), what is computed in which types (precision), what is slow (runtime), are the results right
+ * (validate). The facts come from the passes: diagnostics, what became of nodes, remarks. */
 #include "compiler/graph/passes.h"
 #include "compiler/verification.h"
 #include "ir/graph/op.h"
@@ -31,7 +31,7 @@ static void find(struct visit *v, enum stage s, enum gravity w, const char *node
                         remedy ? arena_printf(a, "%s", remedy) : NULL};
     PUSH(a, &v->found, f);
 }
-/* What was recorded is a finding, and no diagnostic any more. */
+/* Turns what was recorded into findings; it is no longer a diagnostic. */
 static void take_diags(struct visit *v, enum stage s, struct diags *d, int from) {
     for (int k = from; k < d->n; k++) {
         const struct diag *g = &d->v[k];
@@ -45,7 +45,7 @@ static void take_diags(struct visit *v, enum stage s, struct diags *d, int from)
     d->n = from;
 }
 
-/* ---- simplify: what passes took out, and what is left of what exporters write */
+/* ---- simplify: what passes removed, and what remains of exporters' artefacts */
 struct removed {
     const char *pass, *rule, *origin;
     int n;
@@ -190,7 +190,7 @@ static void compare(struct visit *v, struct harness *h, struct tensor **inputs, 
     struct verification w = verification_of(s, h, inputs, outputs, list);
     struct tensor **want = verification_wanted(&w, &with);
     if (!want) {
-        s->c->diags.errors = 0; /* that nobody can be asked says nothing of the model */
+        s->c->diags.errors = 0; /* a missing referee is not the model's fault */
         for (int k = before; k < s->c->diags.n; k++) s->c->diags.v[k].severity = DIAG_NOTE;
         take_diags(v, VALIDATE, &s->c->diags, before);
     }
@@ -231,7 +231,7 @@ static void run(struct visit *v) {
     }
 }
 
-/* ---- what is said */
+/* ---- the report */
 static enum gravity gravest(const struct visit *v, int stage) {
     enum gravity w = FINE;
     for (int k = 0; k < v->found.n; k++)
@@ -297,7 +297,7 @@ int cmd_doctor(const struct options *o) {
         int reached = walk_stages(&v);
         progress_end();
         o->json ? print_visit_json(&v, reached) : print_visit(&v, reached);
-        s->c->diags.errors = 0; /* told above */
+        s->c->diags.errors = 0; /* reported above */
     }
     int reported = session_close(s);
     return reported ? reported : v.status;

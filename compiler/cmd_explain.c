@@ -41,7 +41,7 @@ static int explain_code(const struct options *o) {
 
 /* ---- a kernel */
 struct explaining {
-    struct session s; /* first: what the dump gets is the session */
+    struct session s; /* first member, because the dump's callback gets the session */
     const char *choices;
 };
 static void take_choices(void *env, const char *pass, const char *text) {
@@ -84,7 +84,7 @@ static int explain_kernel(const struct options *o) {
     }
     return session_close(&x.s);
 }
-/* A code, a file, or what was meant as a code. */
+/* A code, a file, or a misspelt code. */
 static bool names_model(const char *word) {
     char *end;
     long code = strtol(word + (*word == 'E' || *word == 'e'), &end, 10);

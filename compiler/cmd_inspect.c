@@ -1,4 +1,4 @@
-/* `gcc2nn inspect MODEL`: what a model takes, gives and consists of, whether or not it can be compiled. */
+/* `gcc2nn inspect MODEL`: inputs, outputs and contents of a model, whether or not it can be compiled. */
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
 #include "ir/base/map.h"
@@ -98,7 +98,7 @@ static void print_summary(struct summary *s) {
     print_text(&t);
 }
 
-/* ---- for programs. Names are bytes; what is no UTF-8 is shown escaped, since JSON cannot hold it. */
+/* ---- for programs. Names are bytes; if they are not valid UTF-8 they are escaped, since JSON cannot hold them. */
 static json_t *json_values(struct summary *s, struct value *const *v, const char *const *names, int n) {
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {

@@ -29,7 +29,7 @@ static json_t *attributes(const struct op_attr *a) {
     return list;
 }
 
-/* One or the other, whole: so that why it cannot be written is known. */
+/* Prints one or the other as a whole, so that the reason is known if it cannot be written. */
 static int print_list(const struct options *o, json_t *list, struct text *rows) {
     if (o->json) print_json(list), text_free(rows);
     else print_text(rows), json_decref(list);

@@ -1,5 +1,6 @@
-/* `gcc2nn opt FILE`: graph passes on a .gir file, or schedule steps on a .lir file; prints the text after. What text
- * tests are made of. Kernels that a compilation dumped before their schedules become its C again: --replay --emit-c. */
+/* `gcc2nn opt FILE`: runs graph passes on a .gir file, or schedule steps on a .lir file, and prints the resulting text.
+ * Used by text tests. Kernels that a compilation dumped before scheduling can be turned into its C again: --replay
+ * --emit-c. */
 #include "codegen/program.h"
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
@@ -47,7 +48,7 @@ static void print_c(struct ctx *c, const struct options *o, struct module *m, st
     struct emit_options emit = kernel_options(c, name, &project);
     kernel_files(m, name, &emit, add_file, out);
 }
-/* Those of the pipeline that make of a module what is printed, in the order in which they are named. */
+/* Runs the passes that turn a module into what is printed, in the order in which they are named. */
 static bool run_loop_passes(struct ctx *c, struct module *m, const struct options *o) {
     const struct target *t = target_of(c, o);
     for (const char *names = o->passes; t && *names;) {
@@ -117,7 +118,7 @@ int cmd_opt(const struct options *o) {
     struct custom_options custom = options_custom(o);
     c->diags.file = path;
     if (!custom_ops(c, &custom)) {
-        /* what is wrong is said */
+        /* errors have been reported */
     } else if (ends_with(path, ".gir") || ends_with(path, ".lir")) {
         if (file_map(&c->diags, path, &f)) (ends_with(path, ".gir") ? opt_graph : opt_loops)(c, o, &f, &out);
     } else {

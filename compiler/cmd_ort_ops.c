@@ -1,5 +1,4 @@
-/* `gcc2nn ort-ops`: operators of the user's own as sources of a library that ONNX Runtime loads
- * (docs/custom-operators.md). */
+/* `gcc2nn ort-ops`: custom operators as sources of a library that ONNX Runtime loads (docs/custom-operators.md). */
 #include "compiler/commands.h"
 #include "compiler/ort_ops.h"
 

@@ -1,5 +1,5 @@
-/* `gcc2nn profile MODEL`: what each kernel takes, as `bench --per-kernel` measures it, with the events that the CPU
- * counts where the system lets it, and a trace of all calls for viewers of such. */
+/* `gcc2nn profile MODEL`: the cost of each kernel, as `bench --per-kernel` measures it, with CPU event counts if the
+ * system allows it, and a trace of all calls for trace viewers. */
 #include "compiler/bench.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void add_call(struct tracing *q, const struct kernel_call *c) {
     const struct kernel_row *r = q->row[c->kernel];
     if (!r) return;
     json_t *args = json_pack("{s:o}", "nodes", json_name(&q->s->c->arena, r->nodes));
-    if (r->work.products > 0) /* of one call, as the mean of all */
+    if (r->work.products > 0) /* of one call: the mean of all */
         json_object_set_new(args, "products", json_real(r->work.products / r->work.calls));
     if (r->work.bytes > 0) json_object_set_new(args, "bytes", json_real(r->work.bytes / r->work.calls));
     for (int k = 0; k < q->rows->nevents; k++) json_object_set_new(args, q->rows->events[k], json_real(c->events[k]));

@@ -1,6 +1,6 @@
-/* `gcc2nn prune MODEL`: --report counts zeros among the weights, and with --target says whether kernels do without them
- * there; --structured writes a model without the channels that say nothing. Between import and export; what is counted
- * and what goes stands in compiler/prune/. */
+/* `gcc2nn prune MODEL`: --report counts zeros among the weights, and with --target says whether kernels there make use
+ * of them; --structured writes a model without the channels that carry no information. Between import and export;
+ * counting and removing are done in compiler/prune/. */
 #include "compiler/emit_onnx.h"
 #include "compiler/graph/passes.h"
 #include "compiler/prune/channels.h"
@@ -12,7 +12,7 @@
 static double percent(int64_t part, int64_t all) { return all ? 100.0 * (double)part / (double)all : 0; }
 
 /* ---- --report --target */
-/* The model as it is compiled, with what its kernels could be computed by. */
+/* The model as it is compiled, with the algorithms available for its kernels. */
 static bool lower_for_target(struct session *s, const struct options *o) {
     static const struct remark_wish algorithms = {REMARK_ALGORITHM, NULL};
     if (!session_open(s, o)) return false;
@@ -20,7 +20,7 @@ static bool lower_for_target(struct session *s, const struct options *o) {
     s->compile.stop_after = "lower";
     return session_compile(s);
 }
-/* NULL: there was nothing to choose, or nobody asked. */
+/* NULL: there was no choice, or none was recorded. */
 static const char *algorithms_of(const struct session *s, const struct node *n) {
     const struct remarks *r = s->c ? &s->c->diags.remarks : NULL;
     const char *origin = r && n->origin ? origin_own(s->c, n->origin) : NULL;
@@ -69,7 +69,7 @@ static json_t *report_json(struct ctx *c, const struct session *lowered, const s
 }
 
 /* ---- --threshold */
-/* Filters whose norm is below become zero. How many did? */
+/* Sets filters with a norm below the threshold to zero. Returns their number. */
 static int64_t make_zero(struct graph *g, double threshold) {
     int64_t made = 0;
     for (struct node *n = g->top->first; n; n = n->next) {

@@ -1,6 +1,6 @@
-/* `gcc2nn quantize MODEL --calib DIR -o FILE`: the model with its products computed of codes of 8 bits, as an ONNX
- * model of QuantizeLinear and DequantizeLinear. Twice down the same passes: once with the tensors of the plan as
- * outputs, run on samples; once to write the operators around them (compiler/quantize/). */
+/* `gcc2nn quantize MODEL --calib DIR -o FILE`: the model with its products computed from 8-bit codes, as an ONNX model
+ * with QuantizeLinear and DequantizeLinear. Runs the same passes twice: once with the tensors of the plan as outputs,
+ * run on samples; once to insert the operators around them (compiler/quantize/). */
 #include "compiler/export/onnx.h"
 #include "compiler/observe.h"
 #include "compiler/quantization.h"
@@ -31,7 +31,7 @@ static bool calibrate(struct quantization *z, struct observer *v) {
     }
     return true;
 }
-/* Do the samples of --eval have values that those of --calib had not? Those that differ most are named. */
+/* Do the samples of --eval have values outside of those of --calib? Names the tensors that differ most. */
 static int by_share(const void *a, const void *b) {
     const struct distance *x = a, *y = b;
     double p = fmax(x->clipped / CLIPPED, x->apart / DISTANT), q = fmax(y->clipped / CLIPPED, y->apart / DISTANT);
@@ -69,7 +69,7 @@ static int64_t weights_bytes(const struct quant_plan *p) {
     for (int k = 0; k < p->products.n; k++) bytes += quant_weights_bytes(p->products.v[k]);
     return bytes;
 }
-/* whole: the plan of all products, whose points were measured; done: what of it was quantised. */
+/* whole: the plan of all products, whose points were measured; done: the part of it that was quantised. */
 struct written {
     const struct quant_plan *whole, *done;
     const char *path;
@@ -128,7 +128,7 @@ static const char *output_path(struct session *s) {
     const enum dtype w = s->o->quantize.weights_only;
     return s->o->out ? s->o->out : format(s->c, "%s_%s.onnx", s->project.name, w == I4 ? "int4" : "int8");
 }
-/* Before what takes time. */
+/* Checked before anything that takes time. */
 static bool may_write(struct session *s) { return file_may_put(&s->c->diags, output_path(s), NULL); }
 static bool write_model(struct session *s, const char *path) {
     return graph_verify(s->u.g, "quantize") && export_onnx(s->u.g, path, &(struct export_options){0}, NULL);
@@ -148,7 +148,7 @@ static int quantize_weights(const struct options *o) {
     }
     return session_close(&s);
 }
-/* What was decided is written into the same model, read anew: the first one was compiled. */
+/* Inserts the operators into the model, read again because the first one was compiled. */
 static int write_codes(const struct quantization *z) {
     struct session s;
     struct quant_plan *whole = quantization_plan(&s, z->o);

@@ -1,6 +1,6 @@
-/* `gcc2nn report MODEL|BUILD`: one page of HTML that shows what a model became: its graph with what was fused, times
- * and counts of its layers, memory over time, how near the kernels are to what the machine allows, and their C. The
- * page holds the facts as JSON (what --json prints) and draws itself from them; it needs no network. */
+/* `gcc2nn report MODEL|BUILD`: one page of HTML about a compiled model: its graph with what was fused, times and counts
+ * of its layers, memory over time, how close the kernels are to the machine's limits, and their C. The page contains
+ * the facts as JSON (as printed by --json) and draws itself from them; it needs no network. */
 #include "codegen/template.h"
 #include "compiler/bench.h"
 #include "compiler/facts.h"
@@ -16,7 +16,7 @@ struct reporting {
 };
 
 /* ---- the page */
-/* JSON as it may stand in an element `script`: a text of the model cannot end it. */
+/* JSON for a `script` element, escaped so that a text of the model cannot end the element. */
 static void add_script_json(struct text *t, const json_t *facts) {
     char *s = json_dumps(facts, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (!s) BUG("the facts cannot be written as JSON");
@@ -44,8 +44,8 @@ static void page(struct ctx *c, const json_t *facts, struct text *out) {
 }
 
 /* ---- facts */
-/* What `gcc2nn verify --each-node --json` printed: `outputs`, each with its `name`. null without --verified; NULL: a
- * diagnostic was recorded. */
+/* Reads what `gcc2nn verify --each-node --json` printed: `outputs`, each with its `name`. null without --verified;
+ * NULL: a diagnostic was recorded. */
 static json_t *verified(struct reporting *q) {
     struct mapped_file f;
     const char *path = q->o->verified;
@@ -110,7 +110,7 @@ static int report_build(struct reporting *q) {
 }
 static bool compile_and_run(struct reporting *q, struct session *s) {
     struct bench b;
-    bool device = s->compile.target->machine->gpu; /* whose kernels the program's clock does not see */
+    bool device = s->compile.target->machine->gpu; /* the program's clock does not see GPU kernels */
     if (q->o->no_run || device) return session_compile(s) && session_write(s, NULL);
     if (!bench_run(&b, s)) return false;
     q->run = bench_json(&b);

@@ -1,5 +1,5 @@
-/* `gcc2nn surgeon MODEL -o OUT.onnx`: a model cut, shaped and written again. The order of the steps; what each does
- * stands in surgeon_cut.c and surgeon_ends.c. */
+/* `gcc2nn surgeon MODEL -o OUT.onnx`: cuts a model, changes its shapes and writes it again. Only the order of the steps
+ * is here; the steps are in surgeon_cut.c and surgeon_ends.c. */
 #include "compiler/emit_onnx.h"
 #include "compiler/graph/passes.h"
 #include "compiler/surgeon.h"
@@ -40,7 +40,7 @@ static bool fold(struct surgery *s) {
 static bool shape(struct surgery *s, const char *passes) {
     if (!surgery_cut(s) || !surgery_ends(s)) return false;
     if ((s->words->fold || passes) && surgery_unknown(s))
-        return graph_infer(s->g); /* says which operator is in the way */
+        return graph_infer(s->g); /* reports the operator that is in the way */
     return fold(s) && (!passes || run_graph_passes(s->g, passes)) && graph_dce(s->g) && graph_verify(s->g, "surgeon");
 }
 int cmd_surgeon(const struct options *o) {

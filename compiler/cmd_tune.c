@@ -1,6 +1,6 @@
-/* `gcc2nn tune MODEL`: measures the points that the cost model ranks first, and writes down which were the fastest, as
- * records that --choices reads. Kernels do not wait for each other: a round compiles the model with another point for
- * every kernel that has one left, and times all of them where they stand, among the others' data. */
+/* `gcc2nn tune MODEL`: measures the points that the cost model ranks first, and records the fastest, in a file that
+ * --choices reads. Kernels are measured together: each round compiles the model with another point for every kernel
+ * that has one left, and times all of them in place, among the others' data. */
 #include "compiler/bench.h"
 #include "compiler/choices.h"
 #include "lower/problem/problem.h"
@@ -13,43 +13,44 @@
 #include <unistd.h>
 
 enum { RUNS = 20, SECONDS = 600 };
-/* What is predicted to take longer than the best by more than that is not measured; and a point must win by more than a
- * part, for runs differ. */
+/* Points predicted to take FAR times as long as the best are not measured; and a point must take less than GAIN of the
+ * time, because runs vary. */
 static const double FAR = 1.6, GAIN = 0.98;
 
 struct trial {
     const char *point;
-    double cycles, taken; /* predicted, 0: not; of all calls in a run, 0: not measured, INFINITY: refused */
+    double cycles, taken; /* predicted, 0: no prediction; time of all calls in a run, 0: not measured, INFINITY:
+                           * refused */
 };
 /* All kernels of one problem. */
 struct tuned {
-    const char *name, *problem; /* of the first such kernel; from the class on, as records have it */
+    const char *name, *problem; /* name of the first such kernel; text from its class on, as in records */
     const char *machine;
     const struct strategy *const *by;
-    VEC(struct trial) trials; /* the first one is what is taken without a record */
-    int now;                  /* in this round */
-    double sum;               /* of it; INFINITY: a kernel was computed in another way */
-    bool stays;               /* with the first trial: the fastest one did not win again */
+    VEC(struct trial) trials; /* the first one is taken without a record */
+    int now;                  /* the trial of this round */
+    double sum;               /* time in this round; INFINITY: a kernel was computed differently */
+    bool stays;               /* keeps the first trial, because the fastest one did not win again */
 };
 struct tuning {
     const struct options *o;
     struct arena *a; /* lives as long as the command */
     VEC(struct tuned *) all;
-    struct records *given; /* of the file that an earlier run left */
-    struct ctx *records;   /* that they lie in */
+    struct records *given; /* from the file of an earlier run */
+    struct ctx *records;   /* owns those records */
     const char *target;    /* "x86-avx512" */
-    const char *file;      /* that is written */
+    const char *file;      /* the output file */
     const char *choices;   /* of the round */
     double start;          /* seconds */
-    double before, last;   /* what a run takes without records, and in the last round */
+    double before, last;   /* time of a run without records, and in the last round */
     int rounds;
-    bool counted; /* instructions, not nanoseconds */
+    bool counted; /* in instructions instead of nanoseconds */
 };
 struct round {
-    struct session s; /* first: what the dump gets is the session */
+    struct session s; /* first member, because the dump's callback gets the session */
     struct tuning *q;
 };
-/* What an earlier run has measured: the file that is about to be written. false: a diagnostic. */
+/* Reads earlier measurements from the file that will be overwritten. false: a diagnostic. */
 static bool read_given(struct tuning *q, struct session *s) {
     struct mapped_file f;
     if (access(q->file, F_OK) != 0) return true;
@@ -81,7 +82,7 @@ static int fastest(const struct tuned *k) {
     }
     return best;
 }
-/* The next one that is not measured; the fastest where there is none. */
+/* The next trial that is not measured; if there is none, the fastest. */
 static int next_trial(const struct tuned *k) {
     for (int i = 0; i < k->trials.n; i++)
         if (k->trials.v[i].taken == 0) return i;
@@ -153,7 +154,7 @@ static struct tuned *tuned_of(const struct tuning *q, const struct machine *m, c
         if (!strcmp(q->all.v[n]->machine, m->name) && !strcmp(q->all.v[n]->problem, problem)) return q->all.v[n];
     return NULL;
 }
-/* A kernel's share of the round. */
+/* Adds a kernel's time in this round. */
 static void take_time(struct tuning *q, struct session *s, const struct kernel_row *r) {
     const char *part = r->p->problem && !r->p->is_kernel_text ? part_of(q, r->p->name) : NULL;
     if (!part) return;
@@ -165,7 +166,7 @@ static void take_time(struct tuning *q, struct session *s, const struct kernel_r
     if (!k) k = new_tuned(q, r, problem, &points);
     k->sum = trial_of(k, points.v.v[0].point) == k->now ? k->sum + r->taken : INFINITY;
 }
-/* A point that one of the kernels was refused counts as refused for all. */
+/* A point refused for one of the kernels counts as refused for all. */
 static void take_times(struct tuning *q, struct session *s, const struct kernel_rows *rows) {
     for (int n = 0; n < q->all.n; n++) q->all.v[n]->sum = 0;
     for (int n = 0; n < rows->v.n; n++) take_time(q, s, &rows->v.v[n]);
@@ -287,8 +288,8 @@ static int points_left(const struct tuning *q) {
     }
     return most;
 }
-/* A point may have been the fastest by chance, or among other neighbours: it has to win once more, against what is
- * taken without a record, in two rounds one after the other. */
+/* A point may have been the fastest by chance, or thanks to its neighbours: it has to win once more against the point
+ * taken without a record, in two consecutive rounds. */
 static bool play_final(struct tuning *q, int *status) {
     if (!play_round(q, the_first, status)) return false;
     q->before = q->last;
@@ -303,7 +304,7 @@ static bool play_final(struct tuning *q, int *status) {
     }
     return all_won || play_round(q, fastest, status);
 }
-/* All points once, then those that seem the fastest again. */
+/* All points once, then the apparently fastest ones again. */
 static int tune(struct tuning *q) {
     int status = EXIT_OK, budget = q->o->budget ? q->o->budget : SECONDS, left;
     q->start = seconds_now();

@@ -1,16 +1,17 @@
-/* `gcc2nn verify MODEL`: is the compiled model right? Its outputs are compared with those of a referee (referee.h):
- * the one that --against names, else the stored reference where --data has one and the one that knows the model's
- * format for the rest. What no referee could be asked about is an error. --each-node compares the results of all nodes,
- * in order, and tells the first that departs; when none does, what the kernels of the program as it is usually
- * compiled leave in memory. */
+/* `gcc2nn verify MODEL`: is the compiled model right? Compares its outputs with those of a referee (referee.h): the one
+ * that --against names; otherwise the reference data if --data has any, and for the rest the referee for the model's
+ * format. It is an error if no referee can be asked about something. --each-node compares the results of all nodes, in
+ * order, and reports the first that differs; if none does, it compares what the kernels of the normally compiled
+ * program leave in memory. */
 #include "compiler/dataset.h"
 #include "compiler/verification.h"
 #include "ir/loop/target.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- variants: each is run where the CPU can, for what they compute differs in the last bits */
-/* A need of each variant behind number k that k can do without: then k is the last one that can run. */
+/* ---- variants: each is run if the CPU can, because their results differ in the last bits */
+/* An instruction set that each variant after number k needs, but k does not: without it, k is the last one that can
+ * run. */
 static const char *without_later(struct session *s, int k) {
     const char *all = "", *own = s->targets[k]->needs ? s->targets[k]->needs : "";
     for (int j = k + 1; j < s->ntargets; j++)
@@ -49,13 +50,13 @@ static bool can_verify(struct session *s) {
     if (no) diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s", no);
     return !no;
 }
-/* Compiles, builds and runs the model of s, which is open, and compares. false: diagnostics, perhaps of what departs.
- */
+/* Compiles, builds and runs the model of s, which is open, and compares. false: diagnostics, possibly about
+ * differences. */
 static bool verify_once(struct session *s, bool (*compile)(struct session *s), json_t *list) {
     const struct options *o = s->o;
     struct diags said = s->c->diags;
     if (!compile(s) || !session_write(s, NULL)) return false;
-    if (s->kernels) s->c->diags = said; /* the model's warnings are those of its nodes */
+    if (s->kernels) s->c->diags = said; /* the model's warnings have been given for its nodes */
     const char *exe = session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
     struct tensor **inputs = exe && !o->dataset ? session_inputs(s) : NULL;
     struct harness h = {
@@ -69,7 +70,7 @@ static void tell_json(struct session *s, json_t *outputs, json_t *kernels) {
     if (kernels) json_object_set(root, "kernels", kernels);
     session_json(s, root);
 }
-/* Nodes that are right alone may be wrong as the program computes them: by a pass, together, or by their schedule. */
+/* Nodes may be right alone, but wrong in the program: because of a pass, of fusion, or of their schedule. */
 static int verify_kernels(const struct options *o, json_t *outputs) {
     struct session s;
     json_t *kernels = json_array();

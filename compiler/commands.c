@@ -1,8 +1,8 @@
-/* The table of commands. With the table of options (options.c) it feeds the parser, `--help`, and what docgen.c makes:
- * man page, shell completions, docs/commands.md. */
+/* The table of commands. With the table of options (options.c) it drives the parser, `--help`, and the output of
+ * docgen.c: man page, shell completions, docs/commands.md. */
 #include "compiler/commands.h"
 
-/* The first one is meant when a model stands in place of a command. */
+/* the first is used if a model is given in place of a command */
 const struct command command_rows[] = {
     {"compile", "MODEL", "write a model as C, with build files",
      "  gcc2nn resnet50.onnx -o resnet50_c --target=x86-avx2\n"

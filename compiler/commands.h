@@ -4,7 +4,8 @@
 #include "compiler/options.h"
 #include <jansson.h>
 
-extern const struct command command_rows[]; /* name NULL ends; the first is meant when a model stands in its place */
+extern const struct command command_rows[]; /* name NULL ends; the first is used if a model is given in place of a
+                                             * command */
 
 int cmd_compile(const struct options *o);
 int cmd_run(const struct options *o);
@@ -31,23 +32,23 @@ int cmd_ort_ops(const struct options *o);
 
 int stub_unsupported(const struct options *o); /* compile --stub-unsupported (stubs.c) */
 
-/* Prints what was recorded to standard error, in colour where that is wanted (NO_COLOR), and gives the exit status that
- * the first error stands for, EXIT_INTERNAL where one is our mistake; EXIT_OK when there is none. */
+/* Prints the diagnostics to standard error, in colour if wanted (NO_COLOR), and returns the exit status for the first
+ * error; EXIT_INTERNAL if any is a bug of ours; EXIT_OK if there is none. */
 int report_diags(const struct diags *d);
 int diags_status(const struct diags *d); /* the exit status alone */
 /* Writes to standard output and frees the text. */
 void print_text(struct text *t);
 /* The same for JSON; frees it. */
 void print_json(json_t *root);
-void text_json(struct text *out, json_t *root); /* the same as text, without the end of the line */
-/* Bytes as a JSON string: what is no UTF-8 is shown escaped, since JSON cannot hold it. */
+void text_json(struct text *out, json_t *root); /* the same as text, without a line end */
+/* Bytes as a JSON string; escaped if they are not valid UTF-8, since JSON cannot hold them. */
 json_t *json_name(struct arena *a, const char *name);
 const char *json_key(struct arena *a, const char *name); /* the same as a key */
-const char *json_text(const json_t *o, const char *key); /* a text of an object; "" if it has none */
-/* At the end: the status, or EXIT_ENV with a message when standard output could not be written. */
+const char *json_text(const json_t *o, const char *key); /* a string member; "" if there is none */
+/* At the end: returns the status, or EXIT_ENV with a message if standard output could not be written. */
 int flush_output(int status);
 void progress_show(void); /* from now on */
-/* One line about what goes on, over the last one; only on a terminal. */
+/* A progress line that replaces the previous one; only on a terminal. */
 void progress(const char *fmt, ...) NN_PRINTF(1, 2);
 void progress_end(void);
 #endif

@@ -77,7 +77,8 @@ double usual_rtol(enum dtype t) {
             if (strcspn(s, " ") == n && !strncmp(s, name, n)) return u->rtol;
     return 0;
 }
-/* docs/numbers.md, N8: roundings that fall on either side are independent, so the root of their number counts. */
+/* docs/numbers.md, N8: roundings to either side are independent, so the deviation grows with the root of their
+ * number. */
 int usual_steps(int times) { return times > 1 ? (int)ceil(sqrt(times)) : 1; }
 double usual_rtol_of_steps(int bits, int times) { return 4 * sqrt(times) / (ldexp(1, bits) - 1); }
 static double value(const struct tensor *t, int64_t i, int which) {
@@ -110,7 +111,7 @@ void steps_text(const struct deviation *d, double step, struct text *out) {
         any = true;
     }
 }
-/* |got - want| of integers, exact as far as a double is. */
+/* |got - want| of integers, as exact as a double is. */
 static double distance(const struct tensor *got, const struct tensor *want, int64_t i) {
     int64_t g = tensor_i(got, i), w = tensor_i(want, i);
     bool swap = got->type == U64 ? (uint64_t)g < (uint64_t)w : g < w;

@@ -1,5 +1,5 @@
-/* From gcc2nn.toml to options. See config.h. Which of several values counts: the profile's table for the target, the
- * profile's, the target's, then that for all. */
+/* From gcc2nn.toml to options. See config.h. Priority of values: the profile's table for the target, the profile's, the
+ * target's, then the one for all. */
 #include "compiler/config.h"
 #include "compiler/import/file.h"
 #include "compiler/toml_read.h"
@@ -69,7 +69,7 @@ static bool holds_tables(const struct toml_entry *e) {
             (e->npath == 3 && !strcmp(k[0], "profile") && !strcmp(k[2], "target"))) &&
            e->kind == TOML_TABLE;
 }
-/* Where an entry stands: [options], [target.T], [profile.P], [profile.P.target.T]; and how many keys that takes. */
+/* The table of an entry: [options], [target.T], [profile.P], [profile.P.target.T]; and the number of keys in that. */
 struct place {
     const char *profile, *target; /* NULL: for all */
     int depth;
@@ -112,7 +112,7 @@ static bool check_place(struct file *f, const struct toml_entry *e, const struct
 }
 
 /* ---- values */
-/* Paths count from the file's folder: of options of files and folders, and programs with a slash. */
+/* Paths of files, folders, and programs with a slash are relative to the file's folder. */
 static const char *placed(struct file *f, const struct option_row *r, const char *value) {
     const char *arg = r->arg ? r->arg : "", *equals = strchr(arg, '=') ? strrchr(value, '=') : NULL,
                *path = equals ? equals + 1 : value;
@@ -121,7 +121,7 @@ static const char *placed(struct file *f, const struct option_row *r, const char
     if (*path == '/' || !*f->folder || !(file || (program && strchr(path, '/')))) return value;
     return format(f->c, "%.*s%s%s", (int)(path - value), value, f->folder, path);
 }
-/* "a=1,b=2" of an option whose values may stand in one word is two. */
+/* The option's argument may be a list: "a=1,b=2" are two values. */
 static bool takes_list(const struct option_row *r) { return r->arg && ends_with(r->arg, ",.."); }
 static bool takes_pairs(const struct option_row *r) { return r->arg && strchr(r->arg, '='); }
 static void add_value(struct file *f, struct setting *s, const char *value) {
@@ -155,14 +155,14 @@ static bool take_entry(struct file *f, const struct toml_entry *e, const struct 
     return true;
 }
 
-/* ---- which counts */
-/* How near a place is to what is asked for; -1: it is not for that. */
+/* ---- which value counts */
+/* How specific a table is for the given profile and target; -1: it does not apply. */
 static int rank_of(const struct settings *out, const struct place *p) {
     const struct target *t = target_by_name(out->target);
     int rank = 0;
     if (p->profile && !(out->profile && !strcmp(out->profile, p->profile))) return -1;
     if (p->target && !strcmp(p->target, out->target)) rank = 2;
-    else if (p->target && t && !strcmp(p->target, t->name)) rank = 1; /* what native is here */
+    else if (p->target && t && !strcmp(p->target, t->name)) rank = 1; /* the target that `native` means here */
     else if (p->target) return -1;
     return rank + (p->profile ? 3 : 0);
 }
@@ -172,7 +172,7 @@ static const char *name_of(const char *pair, size_t *n) {
     *n = equals ? (size_t)(equals - pair) : 0;
     return pair;
 }
-/* Names that the nearer one gives are its own; the others stay. */
+/* Adds the values of the less specific table, except for names that the more specific one has. */
 static void merge(struct ctx *c, struct setting *near, const struct setting *far) {
     int own = near->values.n;
     for (int k = 0; k < far->values.n && takes_pairs(near->row) && near->row->repeats == REPEATS; k++) {
@@ -190,7 +190,7 @@ static struct setting *setting_of(struct ctx *c, struct settings *out, const str
     PUSH(&c->arena, &out->v, s);
     return &out->v.v[out->v.n - 1];
 }
-/* The options of the tables of one rank; what is wrong with them was said by check_file. */
+/* Takes the options of all tables of one rank; check_file has reported their errors. */
 static void take_rank(struct file *f, const struct options *o, struct settings *out, int rank) {
     struct settings at = {0};
     for (int k = 0; k < f->list.n; k++) {
@@ -213,7 +213,7 @@ static bool same_key(const struct toml_entry *a, const struct toml_entry *b) {
         if (strcmp(a->path[k], b->path[k])) return false;
     return true;
 }
-/* Every table is looked at, also those that do not count now: what is misspelt shall not wait. */
+/* Checks every table, even if it does not apply, so that mistakes are reported at once. */
 static bool check_file(struct file *f, const struct options *o, const struct settings *out) {
     bool ok = true, found = !out->profile;
     const char *names[64] = {0};
@@ -277,7 +277,7 @@ bool settings_read(struct ctx *c, const struct options *o, struct settings *out)
 }
 
 /* ---- to the options */
-/* What the command line gives of this option, as a setting. */
+/* The option as given on the command line, as a setting. */
 static struct setting given_of(struct ctx *c, const struct options *o, const struct option_row *r) {
     struct setting s = {.row = r};
     struct file here = {.c = c, .folder = ""};
@@ -310,6 +310,6 @@ bool settings_apply(struct ctx *c, struct options *o) {
     int own = o->dims.n;
     bool ok = settings_read(c, o, &all);
     for (int k = 0; k < all.v.n && ok; k++) ok = apply(c, o, all.path, &all.v.v[k]);
-    for (int k = own; k < o->dims.n; k++) o->dims.v[k].if_there = true; /* the file is for several models */
+    for (int k = own; k < o->dims.n; k++) o->dims.v[k].if_there = true; /* the file may be for several models */
     return ok;
 }

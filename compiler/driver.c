@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The head stands in the text before the rest does: a blank line keeps it from being the comment of what follows. */
+/* The head is part of the text from the beginning; a blank line separates it from comments of the text itself. */
 static struct text begin_dump(const struct compilation *u, const char *pass) {
     struct text t = {0};
     if (!u->o->dump) text_printf(&t, "// after %s\n", pass);
@@ -32,7 +32,7 @@ static bool import_pass(struct compilation *u) {
     return u->g && (!u->o->sizes || u->o->sizes(u->o->env, u->g->syms.v, u->g->syms.n));
 }
 static bool infer_pass(struct compilation *u) { return graph_infer(u->g) && graph_declared(u->g); }
-/* Simpler nodes let inference know more, and the other way round. */
+/* Simpler nodes let inference know more, and vice versa. */
 static bool simplify_pass(struct compilation *u) {
     return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g);
 }
@@ -50,7 +50,7 @@ static bool listed(const char *const *names, int n, const char *name) {
 static bool node_exists(struct compilation *u, const char *option, const char *name, size_t length) {
     return nodes_named(u->g, NODES_OF_ALL, name, length).n || no_node_named(u->g, NODES_OF_ALL, option, name, length);
 }
-/* "NODE=VALUE" names a node that there is. */
+/* The node in "NODE=VALUE" must exist. */
 static bool pins_exist(struct compilation *u, const char *option, const char *const *pins, int n) {
     bool ok = true;
     for (int k = 0; k < n; k++) {
@@ -60,7 +60,7 @@ static bool pins_exist(struct compilation *u, const char *option, const char *co
     }
     return ok;
 }
-/* The names in the words of --no-fuse: a word is one, or several with commas between them. */
+/* Splits the words of --no-fuse into names: a word is one name, or several separated by commas. */
 static bool split_alone(struct compilation *u, struct lower_options *lo) {
     VEC(const char *) names = {0};
     bool ok = true;
@@ -76,7 +76,7 @@ static bool split_alone(struct compilation *u, struct lower_options *lo) {
     lo->alone = names.v, lo->nalone = names.n;
     return ok;
 }
-/* The files of --choices, as if they were one. */
+/* Reads the files of --choices as if they were one. */
 static bool read_choices(struct compilation *u, struct lower_options *lo) {
     struct ctx *c = u->c;
     struct records *all = NEW(&c->arena, struct records);
@@ -188,13 +188,13 @@ const struct pass_row pass_rows[] = {
 };
 const struct pass_row *pipeline_of(const struct compile_options *o) { return o->pipeline ? o->pipeline : pass_rows; }
 
-/* Not after a pass of their own: the kernels before their schedules, with the steps that `gcc2nn opt --replay` does. */
+/* The kernels before scheduling, with the steps for `gcc2nn opt --replay`; not a separate pass. */
 static void dump_kernels(const struct compilation *u) {
     struct text t = begin_dump(u, "kernels");
     loop_print(&t, kernels_before(u->m));
     put_dump(u, "kernels", &t);
 }
-/* What became of the model's nodes up to here. */
+/* What has become of the model's nodes so far. */
 static void dump_nodes(const struct compilation *u) {
     struct text t = {0};
     sources all = u->m ? u->m->sources : trace_end(u->g);
@@ -214,7 +214,7 @@ double seconds_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-/* The passes that make what is printed keep their meaning together; what is printed is what must be right. */
+/* The passes towards the printed program preserve its meaning only together; what is printed must be right. */
 static bool is_between(const struct compilation *u, const struct pass_row *p) {
     return p->change && p[1].name && !u->o->verify_each;
 }
@@ -229,7 +229,7 @@ bool run_pass(struct compilation *u, const struct pass_row *p) {
     u->c->decisions.during = p->name;
     if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict, u->o->threads});
     bool ran = p->change || (p->custom ? custom_pass_run(u->g, p->custom, p->level == LEVEL_GRAPH) : p->run(u));
-    bool ok = ran && !u->c->diags.errors; /* a warning may be one */
+    bool ok = ran && !u->c->diags.errors; /* warnings may count as errors */
     progress_end();
     if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds_now() - t0) * 1e3);
     return ok && verify(u, p);
