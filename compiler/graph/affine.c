@@ -30,7 +30,7 @@ static bool affine_of(struct ctx *c, const struct node *n, const struct value *x
 static bool weights_of(const struct node *n, struct op_weights *w) {
     return n->op && n->op->weights && n->op->weights(n, w);
 }
-/* NULL when a product leaves the range of the type. */
+/* NULL if a product exceeds the range of the type */
 static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, const struct op_channels *at,
                                            const struct affine *a) {
     struct tensor *r = tensor_new(&c->arena, w->type, w->dims, w->rank);
@@ -40,11 +40,11 @@ static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w
     }
     return r;
 }
-/* A bias for the channels of the result, on axis 1; without one: zeros. */
+/* A bias for the channels of the result, which are on axis 1; zeros if there is none. */
 static bool bias_fits(const struct tensor *b, int64_t channels) {
     return !b || (tensor_count(b) == channels && b->rank > 0 && b->dims[b->rank - 1] == channels);
 }
-/* n does the work of `other`, which goes. */
+/* Removes `other`, whose work n now does, and notes this in the trace. */
 static void absorb(struct graph *g, struct node *n, struct node *other) {
     trace_merge(n, other);
     trace_because(g, NULL, "its scale and shift are in those of the other");
@@ -72,7 +72,7 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     return true;
 }
 
-/* ---- the other side: a scale and shift of what a contraction reads */
+/* ---- the other side: scale and shift of a contraction's operand */
 static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     struct ctx *c = g->ctx;
     struct op_weights how;
@@ -104,7 +104,7 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     absorb(g, n, before);
     return true;
 }
-/* ---- what found no contraction */
+/* ---- scales and shifts that no contraction absorbs */
 /* An element for each channel of x, in the type of x. */
 static struct value *for_channels(struct graph *g, const struct value *x, const double *v, int64_t channels) {
     int64_t *dims = NEWN(&g->ctx->arena, int64_t, x->type.rank);
@@ -113,7 +113,7 @@ static struct value *for_channels(struct graph *g, const struct value *x, const 
     for (int64_t k = 0; k < channels; k++) tensor_set_f(t, k, v[k]);
     return graph_const(g, "", t);
 }
-/* What scales and shifts the result of *last alone is taken into a, too. */
+/* If the only reader of *last's result scales and shifts it, merges that into a and makes this reader *last. */
 static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
     struct value *v = (*last)->outs.v[0];
     struct node *n = value_only_reader(v);
@@ -127,8 +127,8 @@ static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
     *a = next, *last = n;
     return true;
 }
-/* What takes several constants (BatchNormalization) becomes a product and a sum, which other kernels take in: its
- * definition has stages with one value a channel, which they do not. Narrower types would round the factors. */
+/* Operators with several constants (BatchNormalization) become a product and a sum, which other kernels can fuse: their
+ * definitions have stages with one value per channel, which cannot be fused. Narrower types would round the factors. */
 static void write_out(struct graph *g, struct node *n) {
     struct affine a;
     struct value *x = n->ins.n ? n->ins.v[0] : NULL;
@@ -151,7 +151,7 @@ static void write_out(struct graph *g, struct node *n) {
     node_remove(n);
 }
 
-static struct node *only_for(const struct node *n) { /* the node that makes n's operand, for n alone */
+static struct node *only_for(const struct node *n) { /* the node that makes n's operand, if n is its only reader */
     const struct value *x = n->ins.n > 1 ? n->ins.v[0] : NULL;
     return x && x->uses.n == 1 && x->def && x->def->outs.n == 1 && x->def->in == n->in ? x->def : NULL;
 }
@@ -166,7 +166,10 @@ static void sweep(struct graph *g, struct region *r) {
     for (struct node *n = r->first, *prev; n;) {
         prev = n->prev;
         write_out(g, n);
-        n = n->in ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
+        n = n->in  ? n->next
+            : prev ? prev->next
+                   : r->first; /* n was replaced: go on with the node that now stands in
+                                * its place */
     }
 }
 bool graph_fold_affine(struct graph *g) {

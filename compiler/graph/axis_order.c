@@ -1,5 +1,5 @@
-/* Operators whose axes may stand in another order; see axis_order.h. Those that work cell by cell are found by their
- * definition, the others by their rows. */
+/* Operators that can be computed with their axes in another order; see axis_order.h. Elementwise operators are
+ * recognised by their definition, the others by their rows. */
 #include "compiler/graph/axis_order.h"
 #include "compiler/graph/rules.h"
 #include "ir/define/define.h"
@@ -24,7 +24,7 @@ bool order_is_free(const struct node *n) {
 }
 
 /* ---- axes */
-static int place(const struct order *p, int64_t axis) { /* of an axis, in the permuted value */
+static int place(const struct order *p, int64_t axis) { /* position of an axis in the permuted value */
     axis = axis < 0 ? axis + p->rank : axis;
     for (int k = 0; k < p->rank; k++)
         if (p->axis[k] == axis) return k;
@@ -46,7 +46,7 @@ static int axes_of(const struct node *n, const struct op_axes *row, int rank, in
     int count = absent < 0 && row->named == AXES_SLICE ? -1 : axes_at(n, row->named == AXES_LIST ? 1 : 3, absent, axes);
     return !count && row->named == AXES_LIST ? -1 : count;
 }
-/* Sums keep the order of their terms if the axes that are summed keep theirs. */
+/* Sums keep the order of their terms if the summed axes keep theirs. */
 static bool keep_their_order(const struct order *p, const int64_t *axes, int count) {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++) {
@@ -55,7 +55,7 @@ static bool keep_their_order(const struct order *p, const int64_t *axes, int cou
         }
     return true;
 }
-/* Softmax and its kin before opset 13: over all axes from `axis` on. */
+/* Softmax and similar operators before opset 13: over all axes from `axis` on. */
 static bool by_several_axes(const struct node *n, int rank) {
     int64_t axis = node_int(n, "axis");
     return node_int(n, "joint") && axis != rank - 1 && axis != -1;
@@ -70,7 +70,7 @@ int order_reduced_axis(const struct node *n) {
     return count == 1 ? (int)(axes[0] < 0 ? axes[0] + rank : axes[0]) : -1;
 }
 
-/* ---- who may */
+/* ---- which operators */
 static bool has_rank(const struct value *v, int rank) {
     return v && v->type.kind == TY_TENSOR && v->type.rank == rank && v->type.dtype != STR;
 }
@@ -78,7 +78,7 @@ static bool row_is_open(const struct node *n, const struct op_axes *row, const s
     int64_t axes[32];
     int count;
     if (drops_axes(n)) return false;
-    for (int k = 1; k < n->ins.n; k++) /* a scale for all or for an axis, say */
+    for (int k = 1; k < n->ins.n; k++) /* for example a scale for all elements or for one axis */
         if (n->ins.v[k] && !operand_is_ordered(n, k) && n->ins.v[k]->type.rank > 1) return false;
     switch (row->named) {
     case AXES_ATTR: return !by_several_axes(n, p->rank);
@@ -112,8 +112,8 @@ bool order_is_open(struct probes *q, struct node *n, const struct order *p) {
     return n->outs.n == 1 && node_is_cellwise(q, n);
 }
 
-/* ---- what changes */
-/* Entries of a vector in another order, also of one that the run computes. */
+/* ---- rewriting attributes and operands */
+/* Reorders the entries of a vector, which may be computed at run time. */
 static bool reorder_entries(struct graph *g, struct node *by, int k, const int64_t *from, int n) {
     struct value *ins[] = {by->ins.v[k], graph_ints(g, from, n)};
     struct node *gather = node_new(by->in, by, "", "Gather", ins, 2, 1);
@@ -130,7 +130,8 @@ bool order_apply(struct graph *g, struct node *by, const struct node *n, const s
     case AXES_ATTR:
         node_set_int(by, "axis", place(p, node_int(n, "axis")));
         if (node_attr(by, "joint"))
-            node_set_attr(by, (struct attr){.name = "joint", .kind = AT_INT}); /* it was the last axis */
+            node_set_attr(by, (struct attr){.name = "joint",
+                                            .kind = AT_INT}); /* it covered the last axis alone, which may move */
         return true;
     case AXES_INPUT:
         node_ints(n, 1, axes, 1);

@@ -1,6 +1,6 @@
-/* Common subexpression elimination: of nodes of one region with the same op, attributes and operands the first stays.
- * Nodes with regions, random ones and those without a definition are left alone. Constants of equal contents are the
- * same operand. See passes.h. */
+/* Common subexpression elimination: among nodes of one region with the same operator, attributes and operands, the
+ * first replaces the others. Nodes with regions, random ones and those without a definition are left alone. Constants
+ * with equal contents count as the same operand. See passes.h. */
 #include "compiler/graph/passes.h"
 #include "ir/graph/op.h"
 #include <string.h>
@@ -32,7 +32,8 @@ static bool same_node(const struct node *a, const struct node *b) {
     return true;
 }
 static uint64_t key(const struct node *n) {
-    uint64_t h = XXH64(n->op->name, strlen(n->op->name), 0); /* not its address, which is another in each build */
+    uint64_t h = XXH64(n->op->name, strlen(n->op->name), 0); /* the name, not its address, which differs between
+                                                              * builds */
     for (int k = 0; k < n->ins.n; k++) {
         const int id = n->ins.v[k] ? n->ins.v[k]->id : -1;
         h = XXH64(&id, sizeof id, h);
@@ -40,7 +41,7 @@ static uint64_t key(const struct node *n) {
     return h;
 }
 /* ---- constants */
-enum { MAPPED_MOST = 1 << 16 }; /* bytes; larger weights stay in their file, unread */
+enum { MAPPED_MOST = 1 << 16 }; /* bytes; larger weights are not read, so that they stay mapped */
 static uint64_t content_key(const struct tensor *t) {
     uint64_t h = XXH64(t->dims, (size_t)t->rank * sizeof *t->dims, (uint64_t)t->type << 8 | (uint64_t)t->source);
     return XXH64(t->bytes, t->nbytes, h) | 1;
@@ -87,5 +88,5 @@ bool graph_cse(struct graph *g) {
     bool sizes_merged = false;
     struct map constants = {.arena = &g->ctx->arena};
     sweep(g, g->top, &constants, &sizes_merged);
-    return !sizes_merged || graph_infer(g); /* dims named the size of the node that went */
+    return !sizes_merged || graph_infer(g); /* dims were named after a size of the removed node */
 }

@@ -1,10 +1,10 @@
-/* What the model declares of its values against what inference found. ONNX Runtime refuses another element type and
- * goes on with another shape; so do we, with a word. Right behind the first inference, while values have the names that
- * the model gave them. */
+/* Compares what the model declares of its values with what inference found. As in ONNX Runtime, another element type is
+ * an error, another shape only a warning. Runs right after the first inference, while values still have the model's
+ * names. */
 #include "compiler/graph/passes.h"
 #include "ir/base/map.h"
 
-/* -1 or less is no size: exporters write so when they do not know. */
+/* -1 or less is not a size: exporters write it for unknown ones. */
 static bool dim_may_be(struct ctx *c, expr computed, int64_t declared) {
     int64_t lo, hi;
     x_bounds(c, computed, &lo, &hi);
@@ -19,7 +19,7 @@ static bool shape_may_be(struct graph *g, const struct type *t, const struct dec
 enum { VALUES_TOLD = 3 };
 struct comparison {
     struct graph *g;
-    int departed; /* values that are no outputs, with another shape */
+    int departed; /* inner values whose shape differs */
 };
 static void compare(struct comparison *x, const struct type *t, const struct declared *d) {
     struct graph *g = x->g;
@@ -39,7 +39,7 @@ bool graph_declared(struct graph *g) {
         const struct declared *d = &g->declared.v[i];
         if (d->output < 0) map_put(&by_name, PKEY(d->name), (void *)(uintptr_t)d);
     }
-    /* sequences and optionals have become their tensors; then outputs have other numbers */
+    /* sequences and optionals were replaced by their tensors, so outputs may be numbered differently */
     for (int i = 0; i < g->declared.n && !g->given.n; i++) {
         const struct declared *d = &g->declared.v[i];
         if (d->output >= 0 && d->output < g->top->results.n) compare(&x, &g->top->results.v[d->output]->type, d);

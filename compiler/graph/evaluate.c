@@ -1,5 +1,5 @@
-/* Computes a node at compile time: its definition is emitted into a procedure of its own and run by the interpreter, so
- * folding can differ from generated code in no bit. Used by inference and by the pass `fold`. */
+/* Computes a node at compile time: its definition is emitted into a procedure that the interpreter runs, so folding
+ * gives exactly the bits of the generated code. Used by inference and by the pass `fold`. */
 #include "compiler/graph/passes.h"
 #include "ir/base/checked.h"
 #include "ir/base/memory.h"
@@ -15,8 +15,8 @@ enum { MAX_ARGS = 256 };
 static const int64_t FUEL = INT64_C(1) << 28, FUEL_OF_ALL = INT64_C(1) << 29, BYTES_OF_ALL = INT64_C(1) << 29;
 enum { PER_BYTE = 2 };
 
-/* A result: written right into a parameter, or, when its size is known only after the run, into a buffer of its own
- * that is copied into a parameter of the largest size; the sizes come in a second one. */
+/* A result: written directly into a parameter, or, if its size is known only after the run, into a local buffer that is
+ * copied into a parameter of the largest size; a second parameter gets the sizes. */
 struct result {
     struct value *v;
     struct buf *buf, *param, *sizes;
@@ -42,7 +42,7 @@ static bool is_computable(const struct type *ty) {
            dtype_value(ty->dtype) != NONE;
 }
 
-/* Largest sizes of a type; false: unbounded, or more than max elements in all. */
+/* Upper bounds of the sizes of a type; false: unbounded, or more than max elements in all. */
 static bool largest(struct ctx *c, const struct type *ty, int64_t max, int64_t *dims) {
     int64_t count = 1, lo;
     for (int i = 0; i < ty->rank; i++) {
@@ -105,7 +105,7 @@ static struct buf *buf_of(void *env, struct value *v) {
     for (int i = 0; i < e->nresults; i++) {
         struct result *r = &e->results[i];
         if (r->v != v) continue;
-        if (!r->buf) { /* asked for after its sizes are set */
+        if (!r->buf) { /* requested after its sizes are set */
             r->buf = buf_new(e->c, e->p, internf(e->c->names, "r%d", i), v->type.dtype, SC_ARENA, v->type.dims,
                              v->type.rank);
             block_append(&e->p->body, s_alloc(e->c, r->buf));
@@ -115,7 +115,7 @@ static struct buf *buf_of(void *env, struct value *v) {
     BUG("the definition of %s asks for a value that is not its own", e->n->op_type);
 }
 
-/* param[i] = buf[i] over the sizes of the run, and those sizes. */
+/* Emits param[i] = buf[i] over the actual sizes, and stores those sizes. */
 static void copy_out(struct evaluation *e, struct result *r) {
     struct ctx *c = e->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, r->buf->nd);
@@ -129,7 +129,7 @@ static void copy_out(struct evaluation *e, struct result *r) {
     }
 }
 
-/* One element of activation storage into a packed tensor. */
+/* Stores one element, as activations are stored, into a packed tensor. */
 static void store_code(struct tensor *t, int64_t i, const char *from, int64_t k) {
     size_t size = (size_t)dtype_bytes(t->type);
     if (dtype_bits(t->type) >= 8) memcpy((char *)tensor_data(t) + (size_t)i * size, from + (size_t)k * size, size);

@@ -1,20 +1,20 @@
-/* Weights of 8 bits and fewer stay as small as they are where they are multiplied: a MatMul or Gemm by a
- * DequantizeLinear of constants becomes the operator that its row names (ir/graph/op.h), which unpacks each weight as
- * it uses it. Folded, they would be floats of four to sixteen times the size. To the same bits: cells are moved, and
- * those of signed types and their zero points get 8 (or 2) more. After `integers`, which takes such weights where the
- * data is quantised, too. */
+/* Weights of at most 8 bits stay packed up to the multiplication: a MatMul or Gemm by a DequantizeLinear of constants
+ * becomes the operator that its row names (ir/graph/op.h), which unpacks each weight where it is used. Folded into
+ * floats they would take four to sixteen times the memory. Results keep their bits: cells are only moved, and signed
+ * values and their zero points are shifted by 8 (or 2), so that they are unsigned. Runs after `integers`, which takes
+ * such weights where the data is quantised too. */
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
 #include <string.h>
 
-/* The weights as the product reads them: columns[n] of so many rows[k], whatever way they lie. */
+/* The weights as the product reads them: n columns of k rows, in either memory order. */
 struct weights {
     const struct tensor *cells, *scales, *zeros; /* zeros NULL: 0 */
-    int64_t n, k, block;                         /* of k: so many cells share a scale */
-    bool turned;                                 /* they lie as [n, k] */
-    bool along_k, along_n;                       /* scales differ so */
-    int bits, shift;                             /* what is added to a cell, so that none is below 0 */
+    int64_t n, k, block;                         /* block: this many cells along k share a scale */
+    bool turned;                                 /* stored as [n, k] */
+    bool along_k, along_n;                       /* the scales vary along this axis */
+    int bits, shift;                             /* shift: added to each cell, so that none is negative */
 };
 static const struct tensor *constant(const struct value *v) { return v ? v->init : NULL; }
 static bool is_small(enum dtype t) { return t == I4 || t == U4 || t == I2 || t == U2 || t == I8 || t == U8; }
@@ -24,9 +24,9 @@ static int64_t power_in(int64_t n, int64_t most) {
     while (n % (2 * p) == 0 && 2 * p <= most) p *= 2;
     return p;
 }
-/* Where scales stand: one for all, one for each column, or for each block of rows. */
+/* What the scales belong to: the whole tensor, each column, or each block of rows. */
 static bool find_scales(const struct node *dq, struct weights *w) {
-    enum { LEAST = 16, MOST = 128 }; /* of a block that is made of columns with one scale */
+    enum { LEAST = 16, MOST = 128 }; /* size of the blocks into which columns with one scale are divided */
     int64_t block = node_int(dq, "block_size"), axis = node_int(dq, "axis"), k_axis = w->turned;
     const struct tensor *s = w->scales;
     if (axis < 0) axis += 2;
@@ -55,15 +55,15 @@ static bool find_weights(const struct value *v, bool turned, struct weights *w) 
     return w->n > 0 && w->k > 0 && find_scales(dq, w);
 }
 
-/* ---- the operands of the operator */
-/* Where cell [n,k] of a tensor of the weights' axes lies, of which it may lack some. */
+/* ---- the operands of the new operator */
+/* Index of cell [n,k] in a tensor with the weights' axes, some of which it may lack. */
 static int64_t place(const struct weights *w, int64_t n, int64_t k, int64_t columns, int64_t rows) {
     return w->turned ? n * rows + k : k * columns + n;
 }
 static int64_t place_of_scale(const struct weights *w, int64_t n, int64_t block) {
     return w->along_k ? place(w, n, block, w->n, w->k / w->block) : w->along_n ? n : 0;
 }
-/* Ors the value into its byte: the first of a byte in the lowest bits. */
+/* Ors the value into its byte; the first cell of a byte is in the lowest bits. */
 static void put_bits(struct tensor *t, int64_t row, int64_t bytes, int64_t at, int bits, int64_t v) {
     int per_byte = 8 / bits;
     int64_t byte = row * bytes + at / per_byte;
@@ -85,7 +85,7 @@ static struct value *scales(struct graph *g, const struct weights *w) {
             tensor_set_f(t, n * blocks + b, tensor_f(w->scales, place_of_scale(w, n, b)));
     return graph_const(g, "scales", t);
 }
-/* NULL: the middle, which the operator takes without any. */
+/* NULL: all are the middle of the range, the operator's default */
 static struct value *packed_zeros(struct graph *g, const struct weights *w) {
     int64_t blocks = w->k / w->block, per_byte = 8 / w->bits, bytes = (blocks + per_byte - 1) / per_byte;
     if (!w->zeros && w->shift) return NULL;
@@ -103,7 +103,7 @@ static bool is_one(const struct node *n, const char *name) {
     const struct attr *a = node_attr(n, name);
     return !a || a->u.f == 1.0f;
 }
-/* Operand 2, if there is one, has a value for each column. */
+/* Is operand 2 absent, or does it have one value per column? */
 static bool fits_bias(const struct node *n, const struct weights *w) {
     const struct value *v = node_in(n, 2);
     int64_t columns;

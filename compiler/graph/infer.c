@@ -1,6 +1,6 @@
-/* Inference: walks the regions in order and runs every node's definition for the types of its results. Nodes whose
- * results are known become constants on the way, because shapes further on may depend on them; operators that are
- * defined by other nodes are replaced. The first pass after import. */
+/* Inference: walks the regions in order and runs every node's definition to get the types of its results. Nodes with
+ * known results become constants immediately, because later shapes may depend on them; operators that are defined by
+ * other nodes are replaced by these. The first pass after import. */
 #include "compiler/graph/passes.h"
 #include "ir/base/checked.h"
 #include "ir/define/define.h"
@@ -12,13 +12,13 @@
 /* MAX_WEIGHTS: what is computed of so many stored elements may have as many. MAX_FILLED: what stands for weights, and
  * would be made anew in each run. */
 enum { MAX_ELEMENTS = 1 << 20, MAX_WEIGHTS = 1 << 24, MAX_FILLED = 1 << 27, MAX_DIM_NODES = 1 << 16 };
-static const int64_t MAX_BYTES = INT64_C(1) << 48; /* what processors of today address */
+static const int64_t MAX_BYTES = INT64_C(1) << 48; /* address space of today's processors */
 
 static bool infer_region(struct region *r);
 
 static bool is_number(expr e) { return e->op == X_CONST; }
 
-/* A constant for contents that are all numbers, or NULL. */
+/* A constant with these contents if all are known numbers, or NULL. */
 static struct value *constant_of(struct graph *g, const struct value *v) {
     const struct type *ty = &v->type;
     int64_t dims[32];
@@ -43,7 +43,7 @@ static bool inputs_are_constants(const struct node *n) {
     return true;
 }
 
-/* A constant that is made must not be much larger than those that the model stores. */
+/* A folded constant must not be much larger than the constants that the model stores. */
 static int64_t most_elements(const struct node *n) {
     int64_t most = n->op && n->op->flags & OP_WEIGHTS ? MAX_FILLED : MAX_ELEMENTS;
     for (int k = 0; k < n->ins.n; k++) {
@@ -54,11 +54,13 @@ static int64_t most_elements(const struct node *n) {
     return most;
 }
 
-/* True when n became constants and is gone. */
+/* True if n became constants and was removed. */
 static bool fold(struct graph *g, struct node *n) {
     if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_DEQUANTIZES | OP_FOREIGN)) return false;
     bool constants = inputs_are_constants(n);
-    if (!constants && !region_is_settled(n->in)) return false; /* contents may follow from types that change */
+    if (!constants && !region_is_settled(n->in))
+        return false; /* types may still change, and with them contents derived
+                       * from them */
     bool left = false;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k], *by = v ? constant_of(g, v) : NULL;
@@ -73,14 +75,14 @@ static bool fold(struct graph *g, struct node *n) {
     return constants && evaluate_node(g, n, most_elements(n));
 }
 
-/* Something this node needs was already refused: say nothing more about it. */
+/* An operand of n was already refused: report nothing more about n. */
 static bool waits_for_refused(const struct node *n) {
     for (int k = 0; k < n->ins.n; k++)
         if (n->ins.v[k] && n->ins.v[k]->type.kind == TY_NONE) return true;
     return false;
 }
 
-/* ---- sizes: every later stage multiplies dims without asking */
+/* ---- sizes are checked here, because later stages multiply dims without overflow checks */
 static bool count_nodes(expr e, int *left) {
     if (--*left < 0) return false;
     for (int k = 0; k < e->n; k++)
@@ -115,13 +117,13 @@ static bool holds_tensors(const struct type *t) {
     if (t->kind == TY_OPTIONAL && held && held->kind == TY_SEQUENCE) held = held->elem;
     return held && held->kind == TY_TENSOR && t->kind != TY_MAP;
 }
-/* ---- operators that stay, though others define them: for who writes the graph as a model again */
+/* ---- operators that are kept although they have an expansion: for writing the graph as a model again */
 static bool takes_holders(const struct node *n) {
     for (const struct op_slot *s = n->op->ins; s->name; s++)
         if (s->flags & HOLDER) return true;
     return false;
 }
-/* n's expansion in a region of its own, whose results are those of n. */
+/* Builds n's expansion in a separate region, whose results are those of n. */
 static struct region *expanded_apart(struct graph *g, const struct node *n) {
     struct region *r = region_new(g, n->in->owner, "");
     struct map values = {.arena = &g->ctx->arena};
@@ -129,7 +131,7 @@ static struct region *expanded_apart(struct graph *g, const struct node *n) {
     r->unsettled = n->in->unsettled;
     for (int k = 0; k < copy->outs.n; k++)
         if (copy->outs.v[k]) region_result(r, copy->outs.v[k]);
-    g->keeps_operators = false; /* in here they go */
+    g->keeps_operators = false; /* inside the expansion they are expanded */
     bool ok = infer_region(r);
     g->keeps_operators = true;
     return ok ? r : NULL;
@@ -138,8 +140,8 @@ static void discard(struct region *r) {
     region_drop_results(r);
     while (r->last) node_remove(r->last);
 }
-/* A single operator of a model says it better; sequences of tensors are known by what makes them; and sizes that the
- * run finds are of the nodes that find them. */
+/* Is the node kept rather than its expansion? Not if that is a single ONNX operator, if it makes sequences of tensors,
+ * which are known only by the nodes that make them, or if it finds sizes at run time, which belong to its nodes. */
 static bool stays_whole(const struct region *r) {
     bool ours = false;
     int nodes = 0;
@@ -151,12 +153,12 @@ static bool stays_whole(const struct region *r) {
         if (holds_tensors(&r->results.v[k]->type)) return false;
     return ours || nodes > 1;
 }
-/* The types of n's results by its expansion, which goes again. */
+/* Takes the types of n's results from its expansion, which is discarded. */
 static bool infer_whole(struct graph *g, struct node *n) {
     struct diags *d = &g->ctx->diags;
     const struct diags before = *d;
-    bool again =
-        n->outs.n && n->outs.v[0] && n->outs.v[0]->type.kind != TY_NONE; /* warnings were given the first time */
+    bool again = n->outs.n && n->outs.v[0] && n->outs.v[0]->type.kind != TY_NONE; /* warnings were already given the
+                                                                                   * first time */
     struct region *r = expanded_apart(g, n);
     if (!r) return false;
     bool whole = stays_whole(r);
@@ -185,7 +187,7 @@ static bool infer_node(struct graph *g, struct node *n) {
     return true;
 }
 
-/* Goes on after a node that fails, so that one run shows all that is wrong. */
+/* Continues after a node that fails, so that one run reports all errors. */
 static bool infer_region(struct region *r) {
     struct graph *g = r->graph;
     struct diags *d = &g->ctx->diags;
@@ -194,7 +196,10 @@ static bool infer_region(struct region *r) {
         prev = n->prev;
         if (d->errors == 0 || !waits_for_refused(n))
             if (infer_node(g, n) && n->in == r) all_fit(g, n->outs.v, n->outs.n, n->origin);
-        n = n->in == r ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
+        n = n->in == r ? n->next
+            : prev     ? prev->next
+                       : r->first; /* n was replaced: go on with the node that now stands
+                                * in its place */
     }
     return d->errors == before;
 }
@@ -229,7 +234,7 @@ static void give(struct graph *g, struct value *v, const char *name) {
     region_result(g->top, v);
     PUSH(&g->ctx->arena, &g->outputs, name);
 }
-/* In place of a result that holds tensors, these become results of the model. */
+/* Replaces a result that holds tensors by these, as results of the model. */
 static bool give_contents(struct graph *g, struct value *v, const char *name) {
     struct contents x;
     struct packed p;
@@ -279,10 +284,10 @@ static bool results_to_tensors(struct graph *g) {
     return ok;
 }
 
-/* What inference left, and what depends on it. */
+/* Folds the nodes of constants that inference left, and those that they make constant. */
 struct folding {
     struct graph *g;
-    bool sizes_known; /* a node that is gone had sizes of its own, which dims name */
+    bool sizes_known; /* a removed node introduced sizes that dims refer to */
 };
 static void fold_rest(void *env, struct node *n) {
     struct folding *f = env;

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What a DequantizeLinear reads or a QuantizeLinear makes: bytes, with a scale, or one for each slice along `axis`. */
+/* The quantised side of a DequantizeLinear or QuantizeLinear: bytes, with one scale, or one for each slice along
+ * `axis`. */
 struct quantity {
     struct value *bytes, *scale, *zero; /* zero NULL: 0 */
     bool each;
@@ -31,7 +32,7 @@ static bool dequantised(const struct value *v, struct quantity *q) {
     if (q->axis < 0) q->axis += q->bytes->type.rank;
     return q->each || !q->zero || type_has_one_element(&q->zero->type);
 }
-/* What a QuantizeLinear makes, with one scale. */
+/* The result of a QuantizeLinear with a single scale. */
 static bool quantised(const struct node *n, struct quantity *q) {
     if (!is_a(n, OP_QUANTIZES) || node_int(n, "block_size")) return false;
     *q = (struct quantity){n->outs.v[0], node_in(n, 1), node_in(n, 2), false, 0};
@@ -42,7 +43,7 @@ static struct value *zero_of(struct graph *g, const struct quantity *q) {
 }
 
 /* ---- the result */
-/* What is quantised to q's range is cut off there anyway. */
+/* Is this clamp redundant, because quantising to q's range clamps to it anyway? */
 static bool quantiser_cuts(const struct quantity *q, double lo, double hi) {
     const struct value *s = q->scale, *z = q->zero;
     enum dtype t = q->bytes->type.dtype;
@@ -50,7 +51,7 @@ static bool quantiser_cuts(const struct quantity *q, double lo, double hi) {
     double scale = tensor_f(s->init, 0), zero = z ? (double)tensor_i(z->init, 0) : 0;
     return lo <= ((t == I8 ? -128 : 0) - zero) * scale && hi >= ((t == I8 ? 127 : 255) - zero) * scale;
 }
-/* The QuantizeLinear that alone takes n's result, perhaps cut off at its range before; NULL: there is none. */
+/* The QuantizeLinear that is the only reader of n's result, perhaps after a clamp to its range; NULL: there is none. */
 static struct node *quantiser_behind(struct node *n) {
     double lo, hi;
     struct quantity y;
@@ -88,7 +89,7 @@ static bool integer_bias(const struct value *v, const struct quantity *x, const 
 /* ---- rewriting */
 struct island {
     struct graph *g;
-    struct node *n, *behind; /* the operator; the QuantizeLinear behind it, or NULL */
+    struct node *n, *behind; /* the operator, and the QuantizeLinear after it, or NULL */
     struct quantity x, w;
     struct value *bias;
 };
@@ -96,7 +97,7 @@ static struct value *typed(struct value *v, enum dtype t, const struct value *li
     v->type = type_tensor(like->def->in->graph->ctx, t, like->type.dims, like->type.rank);
     return v;
 }
-/* The nodes from n to the one whose result is replaced go. */
+/* Removes the nodes from n to the one whose result is replaced. */
 static void finish(struct island *i, struct value *result) {
     struct node *last = i->behind ? i->behind : i->n;
     result->name = last->outs.v[0]->name;
@@ -109,7 +110,7 @@ static void finish(struct island *i, struct value *result) {
         node_remove(n);
     }
 }
-/* The operator over bytes, in front of the one that it replaces, with those of its attributes that it knows. */
+/* Creates the operator over bytes in front of the one that it replaces, with the attributes that both have. */
 static void replace(struct island *i, const struct op_integers *form) {
     struct graph *g = i->g;
     struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w), *ys = NULL, *yz = NULL;
@@ -129,7 +130,7 @@ static void replace(struct island *i, const struct op_integers *form) {
     enum dtype t = yz ? yz->type.dtype : F32;
     finish(i, typed(made->outs.v[0], t, (i->behind ? i->behind : i->n)->outs.v[0]));
 }
-/* What sums are scaled by is a number, as far as scales are known: 0 times an infinity is none. */
+/* Are the known factors of the sums far from infinity? 0 times infinity would be NaN. */
 static bool factors_fit(const struct island *i) {
     const struct tensor *x = i->x.scale->init, *w = i->w.scale->init, *y = i->behind ? i->behind->ins.v[1]->init : NULL;
     for (int64_t k = 0; k < (w ? tensor_count(w) : 1); k++) {
@@ -138,7 +139,7 @@ static bool factors_fit(const struct island *i) {
     }
     return true;
 }
-/* Why n stays an operator of floats; NULL: it need not, and *i and *form are what it becomes. */
+/* Why n stays a float operator; NULL: it can be replaced, by what *i and *form say. */
 static const char *refusal(struct node *n, struct island *i, const struct op_integers **form) {
     const struct attr *beta = node_attr(n, "beta");
     const struct op_in_integers *row = n->op ? n->op->integers : NULL;
@@ -176,8 +177,8 @@ static bool rewrite(struct graph *g, struct node *n) {
     return true;
 }
 
-/* ---- cells that are only picked */
-enum { PICKS_MOST = 64 }; /* operators behind each other */
+/* ---- operators that only select or move cells */
+enum { PICKS_MOST = 64 }; /* longest chain of such operators */
 /* One scale, which steps of a byte do not leave the range of f32 with. */
 static bool is_one_scale(const struct value *s) {
     if (!s->init || tensor_count(s->init) != 1) return false;
@@ -190,7 +191,8 @@ static bool same_quantity(const struct quantity *x, const struct quantity *y) {
     if ((x->zero && !x->zero->init) || tensor_f(x->scale->init, 0) != tensor_f(y->scale->init, 0)) return false;
     return zero_point(x->zero) == zero_point(y->zero);
 }
-/* Is v made of cells that were dequantised as y quantises them, by operators that nobody else reads? */
+/* Is v made only of cells that were dequantised with the scale and zero point of y, by operators with no other
+ * readers? */
 static bool is_picked(const struct value *v, const struct quantity *y, int left) {
     struct quantity x;
     if (dequantised(v, &x)) return same_quantity(&x, y);
@@ -234,7 +236,10 @@ static void sweep(struct graph *g, struct region *r) {
             if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
         prev = n->prev;
         if (!pick_bytes(g, n)) rewrite(g, n);
-        n = n->in ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
+        n = n->in  ? n->next
+            : prev ? prev->next
+                   : r->first; /* n was replaced: go on with the node that now stands in
+                                * its place */
     }
 }
 bool graph_integers(struct graph *g) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct edge {
-    int to, next; /* next of the same vertex; -1 ends. Edge k and k ^ 1 are each other's way back */
+    int to, next; /* next: next edge of the same vertex; -1 ends the list. Edges k and k ^ 1 are each other's reverse */
     int64_t room;
 };
 struct cut {
@@ -35,7 +35,7 @@ void cut_edge(struct cut *c, int from, int to, int64_t cost) {
     half(c, from, to, cost);
     half(c, to, from, 0);
 }
-/* Distance of each vertex to the sink along edges with room; -1: none. */
+/* Distance of each vertex to the sink along edges with remaining capacity; -1: unreachable. */
 static bool find_levels(struct cut *c) {
     int head = 0, tail = 0, *queue = c->path;
     for (int k = 0; k < c->first.n; k++) c->level[k] = -1;
@@ -52,7 +52,7 @@ static bool find_levels(struct cut *c) {
     }
     return c->level[CUT_SOURCE] >= 0;
 }
-/* One way from source to sink, down the levels; path[] gets its edges. Their number, or 0. */
+/* Finds a path from source to sink along decreasing distances; path[] gets its edges. Returns their number, or 0. */
 static int find_path(struct cut *c) {
     int n = 0, v = CUT_SOURCE;
     while (v != CUT_SINK) {
@@ -63,7 +63,7 @@ static int find_path(struct cut *c) {
         if (k >= 0) {
             c->path[n++] = k;
             v = c->edges.v[k].to;
-        } else if (n) { /* a dead end: back, and not here again */
+        } else if (n) { /* a dead end: go back and do not try it again */
             v = c->edges.v[c->path[--n] ^ 1].to;
             c->at[v] = c->edges.v[c->at[v]].next;
         } else return 0;

@@ -10,9 +10,9 @@ enum { CUT_SOURCE, CUT_SINK };
 struct cut;
 struct cut *cut_new(struct arena *a); /* with the two vertices above */
 int cut_vertex(struct cut *c);
-/* Paid when `from` is on the source's side and `to` on the sink's. */
+/* Adds an edge; its cost is paid if `from` is on the source's side and `to` on the sink's. */
 void cut_edge(struct cut *c, int from, int to, int64_t cost);
-/* false: it takes too long. Where several cuts cost the same, the source keeps what it can. */
+/* false: it takes too long. Among cuts of the same cost, the one with most vertices on the source's side is found. */
 bool cut_minimum(struct cut *c);
 bool cut_at_sink(const struct cut *c, int vertex);
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text. Rows are ours: what does not parse is a mistake of the table. */
+/* ---- text. The rows are part of the compiler: one that does not parse is a compiler bug. */
 struct reader {
     struct arena *a;
     const char *s, *text;
@@ -83,7 +83,7 @@ static bool same_number(const struct tensor *t, int64_t k, const struct pattern 
     double v = tensor_f(t, k);
     return !memcmp(&v, &p->number, sizeof v);
 }
-/* Weights in files are left alone: looking at all of them would take time for nothing. */
+/* Weights in files are not compared: reading all of them would take too long. */
 static bool is_number(const struct value *v, const struct pattern *p) {
     const struct tensor *t = v->init;
     if (!t || t->type == STR || (t->type == BOOL) != p->truth) return false;

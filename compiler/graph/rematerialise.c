@@ -1,10 +1,10 @@
-/* What bytes stand for is computed where it is read: a DequantizeLinear with several readers becomes one for each, so
- * that it goes into their kernels, and bytes, not floats, pass through memory. The last pass over the graph: equal
- * nodes would be merged again. Exact. */
+/* Dequantisation is repeated where its result is read: a DequantizeLinear with several readers gets a copy for each, so
+ * that it is fused into their kernels, and memory holds bytes instead of floats. The last graph pass, because cse would
+ * merge the copies again. Exact. */
 #include "compiler/graph/passes.h"
 #include "ir/graph/op.h"
 
-/* Bytes to floats, cell by cell. */
+/* Does n convert bytes to floats elementwise? */
 static bool widens(const struct node *n) {
     return n->op && n->op->flags & OP_DEQUANTIZES && n->outs.n == 1 && n->outs.v[0] && n->ins.n && n->ins.v[0] &&
            !n->ins.v[0]->init && dtype_bytes(n->ins.v[0]->type.dtype) < dtype_bytes(n->outs.v[0]->type.dtype);

@@ -1,4 +1,4 @@
-/* What rules make, and what they ask of nodes; see rules.h. */
+/* Functions that build nodes for rules and that query nodes; see rules.h. */
 #include "compiler/graph/rules.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
@@ -32,7 +32,7 @@ static struct value *filled(struct match *m, enum dtype t, const int64_t *dims, 
     return r ? graph_const(m->g, "", r) : NULL;
 }
 struct value *rule_splat(struct match *m, const struct type *ty, double v) {
-    enum { MOST = 1 << 16 }; /* a larger constant costs more than the operation */
+    enum { MOST = 1 << 16 }; /* a larger constant costs more than the operation it replaces */
     int64_t dims[32], count = 1;
     for (int k = 0; k < ty->rank; k++) {
         if (!x_is_int(ty->dims[k], &dims[k]) || dims[k] > MOST) return NULL;
@@ -49,7 +49,7 @@ struct value *rule_reshape(struct match *m, struct value *x, const struct type *
     int open = 0;
     for (int k = 0; k < to->rank; k++) {
         bool known = x_is_int(to->dims[k], &dims[k]);
-        if (known && dims[k] == 0) return NULL; /* 0 copies, whatever that is */
+        if (known && dims[k] == 0) return NULL; /* 0 in a Reshape means that the dim is copied */
         if (known) continue;
         bool copied = k < x->type.rank && x->type.dims[k] == to->dims[k];
         dims[k] = copied ? 0 : -1, open += !copied;

@@ -1,6 +1,6 @@
-/* Rules of arithmetic and of casts; see rules.h. Not here, for they would not keep what they must: x + 0 (it makes +0
- * of -0), x - x, x * 0 and x / x of floats (NaN, infinities), exp(log x), 1 / (1 / x), products and sums of several
- * constants (they round once each). */
+/* Rules of arithmetic and of casts; see rules.h. Rules that would change results are left out on purpose: x + 0 (it
+ * turns -0 into +0), x - x, x * 0 and x / x of floats (NaN, infinities), exp(log x), 1 / (1 / x), products and sums
+ * with several constants (each is rounded). */
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
 #include <math.h>
@@ -21,7 +21,7 @@ static struct value *clip_of_clip(struct match *m) {
     return RULE_NODE(m, "Clip", MATCHED(m, 'x'), lo == -INFINITY ? NULL : rule_scalar(m, t, lo),
                      hi == INFINITY ? NULL : rule_scalar(m, t, hi));
 }
-/* Max keeps a NaN of x as Clip does; a bound that is NaN it keeps, too. */
+/* Max keeps a NaN of x, as Clip does; but it also returns a bound that is NaN. */
 static struct value *clip_of_bounds(struct match *m) {
     double a, b;
     struct value *lo = MATCHED(m, 'a'), *hi = MATCHED(m, 'b');
@@ -31,7 +31,7 @@ static struct value *clip_of_bounds(struct match *m) {
     return RULE_NODE(m, "Clip", MATCHED(m, 'x'), rule_scalar(m, t, a), rule_scalar(m, t, b));
 }
 
-/* What the root reads stands for it. */
+/* The root's operand replaces its result. */
 static struct value *first_operand(struct match *m) { return m->node[0]->ins.v[0]; }
 
 /* ---- casts */
@@ -44,7 +44,7 @@ static int mantissa(enum dtype t) {
     default: return 0;
     }
 }
-/* Does `to` hold every value of `from`? */
+/* Can `to` represent every value of `from`? */
 static bool holds_all(enum dtype from, enum dtype to) {
     bool sf = dtype_is_signed(from), st = dtype_is_signed(to);
     int bits = dtype_bits(from);

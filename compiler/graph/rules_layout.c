@@ -3,7 +3,7 @@
 #include "ir/graph/op.h"
 #include <string.h>
 
-/* The axes that a Reduce node takes together, as bits. false: not known, or none. */
+/* The axes over which a Reduce node reduces, as bits. false: unknown, or none. */
 static bool reduced(const struct node *n, unsigned *mask) {
     int64_t axes[32];
     int rank = n->ins.v[0]->type.rank, count = 0;
@@ -27,7 +27,7 @@ static struct value *axes_of(struct match *m, unsigned mask) {
         if (mask >> k & 1) axes[n++] = k;
     return rule_ints(m, axes, n);
 }
-/* Over axes of 1 alone: each result is one element. */
+/* Over axes of size 1 only: each result is one element. */
 static struct value *reduce_of_ones(struct match *m) {
     struct node *n = m->node[0];
     unsigned mask;
@@ -43,7 +43,7 @@ static struct value *one_reduction(struct match *m) {
     struct value *x = MATCHED(m, 'x');
     if (!node_is(inner, n->op_type) || keeps_dims(n) != keeps_dims(inner)) return NULL;
     if (!reduced(n, &outer_mask) || !reduced(inner, &inner_mask)) return NULL;
-    for (int k = 0, left = 0; k < x->type.rank; k++) { /* without dims of 1, the outer axes count what is left */
+    for (int k = 0, left = 0; k < x->type.rank; k++) { /* dims of 1 are skipped; the remaining outer axes must match */
         bool gone = inner_mask >> k & 1;
         int place = keeps_dims(n) ? k : gone ? -1 : left++;
         if (gone || (place >= 0 && (outer_mask >> place & 1))) mask |= 1u << k;
@@ -75,7 +75,7 @@ static struct value *reduce_of_transpose(struct match *m) {
         nkept = x->type.rank;
     } else {
         if (ordered) return y;
-        for (int k = 0; k < nkept; k++) { /* its place among what is left of x */
+        for (int k = 0; k < nkept; k++) { /* its position among the axes of x that remain */
             order[k] = 0;
             for (int j = 0; j < nkept; j++) order[k] += kept[j] < kept[k];
         }

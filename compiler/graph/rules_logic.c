@@ -1,5 +1,5 @@
-/* Rules of truth, comparison, choice and bits; see rules.h. Comparisons of floats have none that reads them the other
- * way round: not (a < b) is no (a >= b) where one is NaN. */
+/* Rules of logic, comparison, selection and bits; see rules.h. No rule inverts a comparison of floats: not (a < b)
+ * differs from a >= b if one is NaN. */
 #include "compiler/graph/rules.h"
 
 const struct rule rules_logic[] = {

@@ -1,4 +1,4 @@
-/* Rules of parts: slices, what puts operands side by side, padding; see rules.h. */
+/* Rules of slices, concatenation and padding; see rules.h. */
 #include "compiler/graph/rules.h"
 #include "ir/base/checked.h"
 #include "ir/graph/op.h"
@@ -51,7 +51,7 @@ static struct value *one_slice(struct match *m) {
     }
     return slice(m, x, inner);
 }
-/* A part that is as long as the whole, and runs forward, is the whole. */
+/* A forward slice of full length is its operand. */
 static struct value *whole_slice(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = MATCHED(m, 'x');
@@ -70,7 +70,7 @@ static int concat_axis(const struct node *n) {
     axis = axis < 0 ? axis + rank : axis;
     return axis < 0 || axis >= rank ? -1 : (int)axis;
 }
-/* The slice along the axis of a Concat lies in one of its operands. */
+/* A slice along the axis of a Concat that lies in a single operand. */
 static struct value *slice_of_concat(struct match *m) {
     struct node *c = m->node[1];
     struct part p[32];
@@ -100,7 +100,7 @@ static struct value *one_concat(struct match *m) {
     }
     return found && all.n <= 256 ? rule_node_like(m, n, all.v, all.n) : NULL;
 }
-/* What Split took apart, in order. */
+/* A Concat of all parts of a Split, in order. */
 static struct value *split_again(struct match *m) {
     struct node *n = m->node[0], *split = n->ins.v[0]->def;
     int axis = concat_axis(n);
@@ -111,7 +111,7 @@ static struct value *split_again(struct match *m) {
         if (n->ins.v[k] != split->outs.v[k] || !n->ins.v[k]) return NULL;
     return split->ins.v[0];
 }
-/* Slices of one value that follow each other, and are whole in all other axes. */
+/* A Concat of adjacent slices of one value that are whole in all other axes. */
 static struct value *adjacent_slices(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = NULL;
@@ -135,7 +135,7 @@ static struct value *adjacent_slices(struct match *m) {
 }
 
 /* ---- Gather */
-/* Numbers that count up by one: a slice, which is a view or at least no look-up. */
+/* Indices that count up by one: a slice, which is a view or at least needs no look-up. */
 static struct value *gathered_slice(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = MATCHED(m, 'x'), *at = MATCHED(m, 'i');
@@ -159,7 +159,7 @@ struct padding {
     int64_t before[32], after[32];
     double value;
 };
-/* Constant padding outwards by known widths. */
+/* Constant padding by known, nonnegative widths. */
 static bool padding_of(const struct node *n, struct padding *p) {
     const struct attr *mode = node_attr(n, "mode");
     int rank = n->outs.v[0]->type.rank;
@@ -187,7 +187,7 @@ static struct value *one_pad(struct match *m) {
     struct value *fill = node_in(n, 2);
     return RULE_NODE(m, "Pad", MATCHED(m, 'x'), rule_ints(m, pads, 2 * rank), fill);
 }
-/* Zeros around the picture: what Conv assumes there, and AveragePool when it counts them. */
+/* Zero padding of the spatial axes: Conv assumes it anyway, and so does an AveragePool that counts padding. */
 static struct value *pad_into_window(struct match *m) {
     struct node *n = m->node[0];
     struct padding p;
@@ -206,7 +206,7 @@ static struct value *pad_into_window(struct match *m) {
     }
     struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
     const struct attr *kernel = node_attr(n, "kernel_shape");
-    for (int k = 0; pool && k < spatial; k++) /* a window may not lie in the padding alone */
+    for (int k = 0; pool && k < spatial; k++) /* no window may lie entirely in the padding */
         if (!kernel || pads[k] >= kernel->u.is[k] || pads[k + spatial] >= kernel->u.is[k]) return NULL;
     ins[0] = MATCHED(m, 'x');
     struct node *by = node_new(n->in, n, "", n->op_type, ins, n->ins.n, 1);
@@ -216,8 +216,8 @@ static struct value *pad_into_window(struct match *m) {
     return rule_typed(m, by);
 }
 
-/* Around bytes lies their zero point, which counts as 0. One that the run finds is no fill, so that products of what
- * is padded would be those of differences, and no more of bytes: it is written around the picture. */
+/* Padding of bytes is their zero point, which counts as 0. If the zero point is known only at run time, the padding
+ * stays outside the operator: its products would otherwise be of differences instead of bytes. */
 static struct value *pad_by_zero_point(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = MATCHED(m, 'x'), *z = MATCHED(m, 'z');
@@ -243,7 +243,7 @@ static struct value *pad_by_zero_point(struct match *m) {
     return rule_typed(m, by);
 }
 
-/* ---- taps that meet padding alone, wherever the kernel stands: of far dilations over small pictures */
+/* ---- taps that only ever meet padding, at any position of the kernel: large dilations over small images */
 struct axis_of_window {
     int64_t size, places, taps, step, dilation, before, after;
 };
@@ -258,7 +258,7 @@ static bool axis_of_window(const struct node *n, int k, struct axis_of_window *a
     return x_is_int(n->ins.v[0]->type.dims[k + 2], &a->size) && x_is_int(n->outs.v[0]->type.dims[k + 2], &a->places) &&
            x_is_int(n->ins.v[1]->type.dims[k + 2], &a->taps) && a->size > 0 && a->places > 0;
 }
-/* The taps that some place has inside of the picture; their padding. */
+/* The taps that lie inside the image at some position, and the padding for these alone. */
 static struct part taps_that_meet(struct axis_of_window *a) {
     struct part p = {0, 1, a->taps};
     for (; p.length > 1 && (a->places - 1) * a->step < a->before && a->before >= a->dilation; p.start++, p.length--)

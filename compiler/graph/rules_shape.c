@@ -1,4 +1,4 @@
-/* Rules of nodes that give cells other names: Reshape and its relatives, Transpose, Expand; see rules.h. */
+/* Rules of nodes that only rename cells: Reshape and similar ones, Transpose, Expand; see rules.h. */
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
 #include "lower/group.h"
@@ -6,7 +6,8 @@
 
 static const struct type *result_type(const struct match *m) { return &m->node[0]->outs.v[0]->type; }
 
-/* Reshape, Expand, Slice, Tile, Pad, Transpose, Concat of one ...: whatever reads its first operand cell by cell. */
+/* Reshape, Expand, Slice, Tile, Pad, Transpose, Concat of one ...: any operator that copies its first operand
+ * unchanged. */
 static struct value *all_of_operand(struct match *m) {
     struct node *n = m->node[0];
     int k;
@@ -23,7 +24,7 @@ static struct value *one_reshape(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = MATCHED(m, 'x'), *by = rule_reshape(m, x, result_type(m));
     if (by || !node_is(n, "Reshape") || node_int(n, "allowzero")) return by;
-    int64_t dims[32]; /* several open sizes: the node's own words, if none copies a dim of the inner result */
+    int64_t dims[32]; /* several unknown sizes: use the node's own dims, if none copies a dim of the inner result */
     int count = node_ints(n, 1, dims, 32);
     for (int k = 0; k < count; k++)
         if (dims[k] == 0) return NULL;
@@ -34,14 +35,14 @@ static expr cells(struct ctx *c, const struct type *t) {
     for (int k = 0; k < t->rank; k++) n = x_mul(c, n, t->dims[k]);
     return n;
 }
-/* A shape that the run would compute, though it is known: what computes it may go. Where it may not fit, the run looks.
- */
+/* The shape operand is computed at run time although the shape is known: replace it, so that its computation can be
+ * removed. Not where the shape may not fit, which must be checked at run time. */
 static struct value *known_reshape(struct match *m) {
     struct value *x = MATCHED(m, 'x'), *s = MATCHED(m, 's');
     bool fits = cells(m->g->ctx, &x->type) == cells(m->g->ctx, result_type(m));
     return s->init || !fits ? NULL : rule_reshape(m, x, result_type(m));
 }
-/* A permutation that moves axes of 1 alone. */
+/* A permutation that moves only axes of size 1. */
 static struct value *moved_ones(struct match *m) {
     int perm[32], last = -1;
     struct value *x = MATCHED(m, 'x');
@@ -80,7 +81,7 @@ static bool merged_axes(struct ctx *c, const struct type *x, const struct type *
     from[y->rank] = next;
     return true;
 }
-/* What only puts axes together does not hinder a Transpose of them all. */
+/* A Reshape that only merges axes lets a Transpose of them pass. */
 static struct value *transpose_of_merged(struct match *m) {
     struct value *x = MATCHED(m, 'x'), *y = m->node[2]->outs.v[0];
     int perm[32], from[33], n = 0;
@@ -94,7 +95,7 @@ static struct value *transpose_of_merged(struct match *m) {
     if (!moved || type_same_dims(&moved->type, result_type(m))) return moved;
     return rule_reshape(m, moved, result_type(m));
 }
-/* Gemm takes its operands either way round. */
+/* Gemm can transpose its operands itself. */
 static struct value *gemm_of_transpose(struct match *m) {
     struct node *n = m->node[0];
     int perm[32], k = n->ins.v[0] == m->node[1]->outs.v[0] ? 0 : 1;
@@ -108,7 +109,7 @@ static struct value *gemm_of_transpose(struct match *m) {
     return rule_typed(m, by);
 }
 
-/* A sum behind a product of matrices: Gemm adds it to the same sum. Narrow floats would round once instead of twice. */
+/* A sum after a matrix product: Gemm adds it. Not for narrow floats, which would be rounded once instead of twice. */
 static struct value *gemm_of_sum(struct match *m) {
     struct node *product = m->node[1];
     struct value *z = MATCHED(m, 'z');
@@ -130,14 +131,14 @@ static struct value *one_expand(struct match *m) {
     return RULE_NODE(m, "Expand", x, rule_ints(m, dims, y->type.rank));
 }
 
-/* Operators that work cell by cell, between a Reshape and one back: the cells are the same in either dims. */
+/* Elementwise operators between a Reshape and its inverse: the cells are the same with either dims. */
 enum { MOST_CELLWISE = 32 };
 struct between {
     struct match *m;
     struct probes *probes;
     const struct type *inner, *outer; /* dims between the two, and around them */
     struct node *node[MOST_CELLWISE];
-    struct value *moved[MOST_CELLWISE]; /* what stands for the result of node[k] */
+    struct value *moved[MOST_CELLWISE]; /* what replaces the result of node[k] */
     int n, leaves;
 };
 static bool renames(const struct node *n) { return n && n->op && n->op->flags & OP_VIEW; }
@@ -153,7 +154,7 @@ static bool is_scalar(const struct between *b, const struct value *v) {
     int rank = v->type.rank;
     return rank >= 0 && rank <= b->outer->rank && rank <= b->inner->rank && type_has_one_element(&v->type);
 }
-/* n and what stands before it, operands first. */
+/* Collects n and the nodes before it, operands first. */
 static bool collect(struct between *b, struct node *n) {
     if (number_in(b, n) >= 0) return true;
     if (!n || n->in != b->m->node[0]->in || *n->domain || n->outs.n != 1 || !node_is_cellwise(b->probes, n))
@@ -196,8 +197,8 @@ static struct value *cells_between(struct match *m) {
     return b.moved[b.n - 1];
 }
 
-/* What is computed cell by cell of a renamed sum joins the kernel of that sum when it is computed before. Not so what
- * converts: bytes are best left to who reads them. */
+/* An elementwise operation on a reshaped sum is fused into the kernel of that sum if it is moved in front of the
+ * Reshape. Not conversions: bytes are best converted by their readers. */
 static struct value *cells_before(struct match *m) {
     struct node *n = m->node[0], *view = m->node[1];
     struct value *x = MATCHED(m, 'x');
@@ -219,7 +220,7 @@ static struct value *cells_before(struct match *m) {
     return moved ? rule_node_like(m, view, ins, view->ins.n) : NULL;
 }
 
-/* Numbers that are dims of x, in order: no others are asked for. */
+/* Integers that are all dims of x, in order: no others are needed. */
 static struct value *dims_of(struct match *m) {
     const struct value *y = m->node[0]->outs.v[0], *x = MATCHED(m, 'x');
     if (y->type.dtype != I64 || y->type.rank != 1 || !y->elems || !y->nelems) return NULL;

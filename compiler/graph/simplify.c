@@ -1,5 +1,5 @@
-/* Algebraic simplification: applies the rules (rules.h) by a work list. A node is looked at once, and again when
- * something near it has changed, so the time is that of the graph and of what the rules do. See passes.h. */
+/* Algebraic simplification: applies the rules (rules.h) with a work list. A node is examined once, and again whenever
+ * something near it has changed, so the time is proportional to the graph and to the rules applied. See passes.h. */
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
@@ -28,11 +28,11 @@ const struct rule *rule_named(const char *name) {
     return NULL;
 }
 
-/* A row, read. */
+/* A row with its parsed pattern. */
 struct prepared {
     const struct rule *rule;
     struct pattern *pattern, *result;
-    struct prepared *next; /* of the rules whose root is the same operator */
+    struct prepared *next; /* next rule whose root is the same operator */
 };
 struct simplifier {
     struct graph *g;
@@ -40,9 +40,9 @@ struct simplifier {
     struct map of_op; /* interned operator -> struct prepared */
     struct prepared *of_any;
     VEC(struct node *) work;
-    VEC(char) waits; /* by id of node */
+    VEC(char) waits; /* by id of node: is it in the work list? */
     int next;        /* of work */
-    int64_t fuel;    /* rules that undo each other must not run for ever */
+    int64_t fuel;    /* bounds the work, because rules that undo each other would run for ever */
 };
 
 /* ---- the table */
@@ -77,7 +77,7 @@ static void look_at(struct simplifier *s, struct node *n) {
     s->waits.v[n->id] = 1;
     PUSH(&s->tmp, &s->work, n);
 }
-/* Patterns are three nodes deep at most. */
+/* Patterns are at most three nodes deep. */
 static void look_at_readers(struct simplifier *s, const struct value *v, int depth) {
     for (int k = 0; k < v->uses.n; k++) {
         struct node *n = v->uses.v[k].node;
@@ -115,8 +115,9 @@ static bool matched(const struct match *m, const struct node *n) {
         if (m->node[k] == n) return true;
     return false;
 }
-/* The root of the match, and what stands before it for it alone. What loses a reader may match rules that ask for a
- * single one. into: the origin of the new node that does their work; NULL: none. */
+/* Removes the root of the match, and the nodes before it that only it reads. Operands that lose a reader are examined
+ * again, because some rules require a single reader. into: the origin of the new node that replaces them; NULL:
+ * none. */
 static void drop(struct simplifier *s, const struct match *m, const struct rule *r, const char *into) {
     VEC(struct node *) dead = {0};
     struct node *n;
@@ -143,10 +144,10 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
     const char *into = n->origin;
     struct diags said = s->g->ctx->diags;
     struct value *out = n->outs.v[0], *by = p->rule->make ? p->rule->make(&m) : build(&m, p->result);
-    bool fails = s->g->ctx->diags.errors != said.errors; /* what is made would be refused: the node stays as it is */
+    bool fails = s->g->ctx->diags.errors != said.errors; /* the result would be refused: the node stays as it is */
     if (fails) s->g->ctx->diags = said;
     if (fails || !by || by == out || !same_type(&by->type, &out->type)) {
-        nodes_remove_between(before, n); /* made in vain */
+        nodes_remove_between(before, n); /* remove the nodes built for nothing */
         return false;
     }
     if (!decide(s->g->ctx, "rule %s at %.*s", p->rule->name, OWN_ORIGIN(n))) {
@@ -154,8 +155,7 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
         return false;
     }
     if (n->prev == before) into = NULL;
-    else if (by->def && *by->def->origin)
-        into = by->def->origin; /* what is made may stand for a node before the root */
+    else if (by->def && *by->def->origin) into = by->def->origin; /* the new value may replace a node before the root */
     for (struct node *q = n->prev; q != before; q = q->prev) look_at(s, q);
     if (by->def && by->def->in == n->in && !*by->name && by->uses.n == 0) by->name = out->name;
     value_replace(out, by);

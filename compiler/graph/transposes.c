@@ -1,9 +1,9 @@
-/* Permutations that move to where they cancel; see passes.h. A model in channels-last order has a Transpose before and
- * behind every convolution. For one permutation p, each operator that works in any order of axes is computed as it
- * stands or on permuted operands. What that costs is the transposes between the two kinds; which operators to permute
- * at the least cost is a minimum cut of a graph with a vertex for each (Greig, Porteous and Seheult, 1989, showed that
- * two labels and pairwise costs are one). The chosen operators are then written with a Transpose on each side, and the
- * rules of simplify take those away that meet. What one operator needs in another order of axes says axis_order.c. */
+/* Moves permutations to where they cancel; see passes.h. A model in channels-last order has a Transpose before and
+ * after every convolution. For one permutation p, each operator that works with any order of axes is computed either as
+ * it is or on permuted operands; transposes are needed between the two kinds. Which operators to permute for the least
+ * cost is a minimum cut of a graph with a vertex for each (Greig, Porteous and Seheult, 1989, showed that two labels
+ * with pairwise costs are a minimum cut). The chosen operators are then written with a Transpose on each side, and the
+ * rules of simplify remove those that meet. axis_order.c knows how each operator is rewritten. */
 #include "compiler/graph/axis_order.h"
 #include "compiler/graph/min_cut.h"
 #include "compiler/graph/passes.h"
@@ -12,9 +12,9 @@
 #include "ir/graph/op.h"
 #include <string.h>
 
-/* Costs: a byte that is transposed, a transpose however small it is, one that is but a view, one that keeps a sum and
- * what is computed of it in two kernels, an operator that stays where no order is better (these decide ties: transposes
- * go to the edge), a sum along an axis that is not last. */
+/* Costs: a byte that is transposed; each transpose, however small; one that is only a view; one that separates a sum
+ * and its epilogue into two kernels; an operator that is left in place if no order is better (this decides ties:
+ * transposes move to the edge); a sum along an axis that is not last. */
 enum {
     COST_BYTE = 4,
     COST_CALL = 1024,
@@ -34,7 +34,7 @@ struct mover {
     struct arena tmp;
     struct order p;           /* moved = Transpose(v) {perm=p} */
     struct map vertex;        /* node -> its number + 1 in the cut */
-    VEC(struct node *) nodes; /* that may move; their vertices are 2, 3 ... */
+    VEC(struct node *) nodes; /* candidates; their vertices are 2, 3 ... */
     struct cut *cut;
 };
 
@@ -46,7 +46,7 @@ static int64_t cells(const struct value *v) {
     }
     return n < 1 ? 1 : n > MOST_CELLS ? MOST_CELLS : n;
 }
-/* Axes of 1 alone change their places: another shape for the same cells. */
+/* Does p move only axes of size 1 of v, so that it is a Reshape? */
 static bool is_reshape(const struct order *p, const struct value *v) {
     for (int k = 0, last = -1; k < v->type.rank; k++) {
         if (x_is(v->type.dims[p->axis[k]], 1)) continue;
@@ -64,7 +64,7 @@ static int64_t cost_of(const struct mover *m, const struct value *v) {
     return (free ? COST_VIEW : COST_CALL + COST_BYTE * cells(v) * dtype_bytes(v->type.dtype)) +
            (splits(m, v) ? COST_SPLITS : 0);
 }
-/* By p, or a view that is the same where axes of 1 alone move. */
+/* Does n permute by p, or is it a view with the same effect, because only axes of size 1 move? */
 static bool permutes(const struct node *n, const struct order *p) {
     int perm[32];
     const struct type *to = n->outs.n == 1 ? &n->outs.v[0]->type : NULL;
@@ -77,18 +77,18 @@ static bool permutes(const struct node *n, const struct order *p) {
     return true;
 }
 
-/* ---- the cut. What is on the side of the sink moves. */
+/* ---- the cut: vertices on the side of the sink are permuted. */
 static int vertex_of(const struct mover *m, const struct node *n) {
     return (int)((intptr_t)map_get(&m->vertex, PKEY(n)) - 1);
 }
-/* The vertex of who makes v: the source if as it stands, the sink if permuted; -1: both are there. */
+/* The vertex of v's producer: the source if v is available as it is, the sink if permuted; -1: both are available. */
 static int maker(const struct mover *m, const struct value *v, const struct order *back) {
     if (v->init) return -1;
     if (v->def && permutes(v->def, back)) return CUT_SINK;
     int k = v->def ? vertex_of(m, v->def) : -1;
     return k < 0 ? CUT_SOURCE : k;
 }
-/* What the readers of v need: the transposes of v are paid once each, however many read them. */
+/* Adds the readers of v: each transpose of v is paid once, however many read it. */
 static void add_value(struct mover *m, const struct value *v, const struct order *back) {
     int from = maker(m, v, back);
     if (from < 0 || v->type.kind != TY_TENSOR) return;
@@ -114,13 +114,13 @@ static void add_node(struct mover *m, const struct node *n) {
     else if (m->p.axis[m->p.rank - 1] == axis) cut_edge(m->cut, k, CUT_SINK, COST_STRIDED * size);
 }
 
-/* ---- a permutation that is its own inverse: a Transpose of v is v, permuted, and what reads it reads v the other way
- * round. The cut knows no such readers; it counts that Transpose twice. So what it proposes is counted again. */
+/* ---- a permutation that is its own inverse: a Transpose of v is v permuted, and its readers read v in the opposite
+ * order. The cut has no such edges, so it counts that Transpose twice; its result is therefore evaluated again. */
 static bool is_moved(const struct mover *m, const struct node *n) {
     int k = n ? vertex_of(m, n) : -1;
     return k >= 0 && cut_at_sink(m->cut, k);
 }
-/* Is v asked for permuted, is it as it stands, by readers of v, or of a Transpose of v (turned)? */
+/* Is v needed permuted, or as it is, by readers of v, or of a Transpose of v (turned)? */
 static void asked_for(const struct mover *m, const struct value *v, bool proposed, bool turned, bool needs[2]) {
     for (int k = 0; k < v->uses.n; k++) {
         const struct node *n = v->uses.v[k].node;
@@ -163,7 +163,7 @@ static struct value *transposed(struct mover *m, struct node *before, struct val
                                    .u.is = arena_copy(&m->g->ctx->arena, perm, (size_t)p->rank * sizeof *perm)});
     return inferred(m, n);
 }
-/* Operands of fewer axes get those in front that broadcasting gives them. */
+/* Operands with fewer axes get leading axes of 1, as broadcasting does. */
 static struct value *moved_operand(struct mover *m, struct node *n, struct value *v) {
     if (type_has_one_element(&v->type) && v->type.rank < m->p.rank) return v;
     if (v->type.rank < m->p.rank) {
@@ -174,7 +174,7 @@ static struct value *moved_operand(struct mover *m, struct node *n, struct value
     }
     return v ? transposed(m, n, v, &m->p) : NULL;
 }
-/* n, computed on permuted operands, and its results permuted back. */
+/* Computes n on permuted operands and permutes its results back. */
 static bool move(struct mover *m, struct node *n) {
     struct node *before = n->prev, *by = node_new(n->in, n, n->domain, n->op_type, NULL, 0, n->outs.n);
     struct value *back[64] = {0};
@@ -192,13 +192,13 @@ static bool move(struct mover *m, struct node *n) {
         back[k] = transposed(m, n, by->outs.v[k], &inverse);
         ok = back[k] && type_equal(&back[k]->type, &n->outs.v[k]->type);
     }
-    if (!ok) { /* what was said of it is of no interest: n stays as it is */
+    if (!ok) { /* discard its diagnostics: n stays as it is */
         m->g->ctx->diags = said;
         nodes_remove_between(before, n);
         return false;
     }
     for (int k = 0; k < n->outs.n; k++) {
-        back[k]->name = n->outs.v[k]->name; /* the other one is not what the model calls so */
+        back[k]->name = n->outs.v[k]->name; /* the value with the model's name is the one in the original order */
         value_replace(n->outs.v[k], back[k]);
     }
     trace_because(m->g, NULL, "it is computed in another order of axes");
@@ -214,7 +214,7 @@ static void find_nodes(struct mover *m) {
         map_put(&m->vertex, PKEY(n), (void *)(intptr_t)(cut_vertex(m->cut) + 1));
     }
 }
-/* probes: made anew once something has moved; some definitions take long. */
+/* probes: recomputed only after a move, because some definitions take long */
 static bool move_region(struct graph *g, struct region *r, const struct order *p, struct probes **probes) {
     if (!*probes) *probes = probes_new(g);
     struct mover m = {.g = g, .r = r, .probes = *probes, .p = *p};
