@@ -1,5 +1,5 @@
-/* The body of a C function of scalars as a formula: variables, assignments, choices, calls of functions of the file and
- * of <math.h>. Loops, pointers and side effects are none; they are refused at their place. See source.h. */
+/* The body of a C function of scalars as a formula: variables, assignments, branches, calls of functions of the file
+ * and of <math.h>. Loops, pointers and side effects are refused, with their position. See source.h. */
 #include "compiler/custom/source.h"
 #ifdef HAVE_LIBCLANG
 #include "compiler/custom/clang.h"
@@ -16,11 +16,11 @@ struct translation {
     struct source *s;
     bool index, failed; /* index: of sizes */
     int depth, calls, steps;
-    const char *why; /* not told, but kept */
+    const char *why; /* the reason, for callers that do not want a diagnostic */
     struct source_place at;
     bool quiet, too_long;
 };
-/* The variables that are known at a place: a list whose head the scope owns, so that a branch has its own. */
+/* The variables in scope: a list whose head each scope owns, so that a branch has its own values. */
 struct known {
     struct binding *first;
 };
@@ -83,13 +83,13 @@ static F choice(struct translation *q, F cond, F a, F b) {
     return node(q, FORMULA_SELECT, a->type, cond, a, b);
 }
 
-/* ---- operators: libclang 14 tells of them only by the text between their operands */
+/* ---- operators: libclang 14 only gives the text between their operands */
 static size_t offset_of(CXSourceLocation l) {
     unsigned offset;
     libclang.getSpellingLocation(l, NULL, NULL, NULL, &offset);
     return offset;
 }
-/* The operator of c, whose operands lie before `from` and from `to` on; "" where a macro hides it. */
+/* The operator of c, which lies between its operands, at `from` and `to`; "" where a macro hides it. */
 static void operator_text(struct translation *q, size_t from, size_t to, char out[4]) {
     const char *p = q->s->file->text;
     size_t n = 0;
@@ -142,7 +142,8 @@ static F apply(struct translation *q, CXCursor at, const char *text, F a, F b, e
 }
 
 /* ---- calls */
-/* name, without the f of float's; operation of one or two operands, or a function of templates/kernels/math.lir */
+/* C name, without the f of the float variant; operation with one or two operands, or a function of
+ * templates/kernels/math.lir */
 static const struct {
     const char *name;
     int args;
@@ -155,7 +156,7 @@ static const struct {
                  {"acosh", 1, X_POISON}, {"atanh", 1, X_POISON}, {"pow", 2, X_POISON},     {"fmax", 2, X_MAX},
                  {"fmin", 2, X_MIN},     {"fmod", 2, X_MOD}};
 static F number_or_other(struct translation *q, enum xop op, F a,
-                         F b) { /* fmax, fmin: of what is no number, the other */
+                         F b) { /* fmax, fmin: if one operand is NaN, the other one */
     F nan = operation(q, X_NE, BOOL, b, b);
     return choice(q, nan, a, operation(q, op, a->type, a, b));
 }
@@ -274,7 +275,7 @@ static F expression_of(struct translation *q, struct known *v, CXCursor c) {
     case CXCursor_CStyleCastExpr:
     case CXCursor_CXXStaticCastExpr:
     case CXCursor_CXXFunctionalCastExpr: {
-        F f = k.v.n ? expression(q, v, k.v.v[k.v.n - 1]) : NULL; /* before it: the type's name */
+        F f = k.v.n ? expression(q, v, k.v.v[k.v.n - 1]) : NULL; /* the cursor's earlier children name the type */
         if (f && t == NONE) return refuse(q, c, "a value that is no number");
         return f && f->type == BOOL && dtype_is_int(t) ? f : converted(q, f, t);
     }
@@ -311,7 +312,7 @@ static bool may_be_negative(F f) {
         if (may_be_negative(f->arg[k])) return true;
     return false;
 }
-/* Why what a size is computed with may be another number in C, where types end; NULL: it is not. */
+/* Why the computation of a size may give another number in C, because of its type; NULL: it gives the same. */
 static const char *no_size(const struct translation *q, F f, enum dtype in_c) {
     if (!q->index || in_c == BOOL || in_c == NONE) return NULL;
     if (dtype_is_float(in_c)) return "sizes are computed with integers";
@@ -330,7 +331,7 @@ static F expression(struct translation *q, struct known *v, CXCursor c) {
     return !why || q->failed ? f : refuse(q, c, why);
 }
 
-/* ---- statements: what is returned, NULL: nothing so far */
+/* ---- statements: the returned value, NULL: no return yet */
 static void declare(struct translation *q, struct known *v, CXCursor c) {
     struct children k = children_of(q, c);
     if (libclang.getCursorKind(c) != CXCursor_VarDecl) return;
@@ -343,7 +344,7 @@ static void declare(struct translation *q, struct known *v, CXCursor c) {
     F f = k.v.n && libclang.isExpression(libclang.getCursorKind(init)) ? converted(q, expression(q, v, init), t) : NULL;
     if (!q->failed) bind(q, v, c, f);
 }
-/* After a choice that returned nothing each variable has the value of the way that was taken. */
+/* After a branch without return, each variable has the value of the side that was taken. */
 static void join(struct translation *q, struct known *v, F cond, const struct known *a, const struct known *b) {
     for (const struct binding *k = v->first; k; k = k->next) {
         const struct binding *x = binding_of(a, k->decl), *y = binding_of(b, k->decl), *now = binding_of(v, k->decl);
@@ -383,7 +384,7 @@ static F statements(struct translation *q, struct known *v, const CXCursor *c, i
         case CXCursor_ReturnStmt: f = k.v.n == 1 ? expression(q, v, k.v.v[0]) : NULL; break;
         case CXCursor_IfStmt:
             f = branch(q, v, c[i], c + i + 1, n - i - 1);
-            n = i + 1; /* the rest was read there */
+            n = i + 1; /* the remaining statements were read inside the branch */
             break;
         case CXCursor_NullStmt: break;
         case CXCursor_BinaryOperator:

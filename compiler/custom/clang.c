@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct clang_library libclang;
-static const char *missing = "it is not loaded yet"; /* NULL: nothing is */
+static const char *missing = "it is not loaded yet"; /* why libclang is unavailable; NULL: it is loaded */
 
 static bool find(void *library, const char *name, void *to) {
     void *symbol = library ? dlsym(library, name) : NULL;

@@ -1,4 +1,4 @@
-/* What the readers of sources share of libclang. Inside of compiler/custom/, where it is built in. */
+/* libclang functions shared by the readers of sources. Private to compiler/custom/, where libclang is built in. */
 #ifndef NN_COMPILER_CUSTOM_CLANG_H
 #define NN_COMPILER_CUSTOM_CLANG_H
 #include "compiler/custom/source.h"
@@ -30,9 +30,9 @@ extern struct clang_library libclang;
 bool clang_load(struct ctx *c); /* false: a diagnostic says why it cannot be */
 
 struct source_place place_of(CXSourceLocation l, int width);
-const char *source_string(struct source *s, CXString t); /* interned; t is disposed of */
-enum dtype clang_dtype(CXType t);                        /* of a number; NONE: it is none */
-/* What a function of sizes returns for these. NULL after an error: it does what a formula cannot say. */
+const char *source_string(struct source *s, CXString t); /* interns and disposes of t */
+enum dtype clang_dtype(CXType t);                        /* of a numeric type; NONE: it is not one */
+/* The result of a function of sizes for these arguments. NULL after a diagnostic: its body is not a formula. */
 const struct formula *c_formula(struct source *s, CXCursor fn, const struct formula *const *args, int nargs);
 /* The same of a function of scalars, whose parameters stand for themselves, by name; without an error: NULL, and *why
  * at *at says what is in the way. */

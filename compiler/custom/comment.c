@@ -62,7 +62,7 @@ static struct formula *formula_new(struct reader *r, enum formula_kind kind, enu
     if (f->length > FORMULA_LENGTH) fail_here(r, "a formula that is too long");
     return f;
 }
-/* sum(d), of what differs from one tensor to the next, is a name like any other. */
+/* sum(d), where d differs between the tensors of a list, is treated as a name. */
 static bool is_sum(const struct reader *r, const char *name, const struct formula *const *args, int n) {
     bool found = false;
     for (int k = 0; !strcmp(name, "sum") && n == 1 && k < r->out->nparams; k++)
@@ -158,14 +158,14 @@ static bool accept_word(struct reader *r, const char *want) {
     if (!same) r->p = from;
     return same;
 }
-/* Of 16 bits, right in front of dims: bf16[n, d]. */
+/* The 16-bit type in front of dims: bf16[n, d]. */
 static enum dtype half_type(struct reader *r) {
     const char *from = r->p, *found = word(r);
     enum dtype t = !found ? NONE : !strcmp(found, "f16") ? F16 : !strcmp(found, "bf16") ? BF16 : NONE;
     if (t == NONE || r->p == r->end || *r->p != '[') return r->p = from, NONE;
     return t;
 }
-/* Behind the `[`. */
+/* After the `[`. */
 static bool read_dims(struct reader *r, struct comment_param *p) {
     while (!accept(r, "]")) {
         if (p->ndims == FOREIGN_DIMS) return fail_here(r, "too many dims");
@@ -192,7 +192,7 @@ static bool tag_param(struct reader *r, struct comment *out) {
     if (!accept(r, "[")) return p->optional = accept_word(r, "optional"), true;
     p->shaped = true;
     if (!read_dims(r, p)) return false;
-    if (r->p < r->end && *r->p == '[') { /* a list: the first ones say how many there are */
+    if (r->p < r->end && *r->p == '[') { /* a list: the first brackets give their number */
         if (p->ndims != 1 || !p->dims[0].name || p->dims[0].many || p->dims[0].varies)
             return fail_at(r, at, "a list of tensors has one number of them: `[count][n, d]`");
         p->tensors = p->dims[0].name, p->ndims = 0, r->p++;
@@ -270,7 +270,7 @@ static bool tag(struct reader *r, const char *name, struct comment *out) {
     if (!strcmp(name, "op")) return tag_op(r, out);
     if (!strcmp(name, "each")) return tag_each(r, out);
     bool grid = !strcmp(name, "grid");
-    if (!grid && strcmp(name, "block") != 0) return true; /* of Doxygen, or of somebody else */
+    if (!grid && strcmp(name, "block") != 0) return true; /* a tag of Doxygen or of another tool */
     out->grid_at = here(r, 1);
     return tag_sizes(r, out->grid + (grid ? 0 : 3));
 }

@@ -1,4 +1,5 @@
-/* From --op and --op-path to rows: which files, which operator each is, and what two files say of one. See custom.h. */
+/* From --op and --op-path to rows: finds the files and operators, and merges what two files say about one operator. See
+ * custom.h. */
 #include "compiler/custom/custom.h"
 #include "compiler/custom/source.h"
 #include "compiler/import/file.h"
@@ -48,7 +49,7 @@ struct customs {
     custom_op_list all;
     VEC(struct foreign_source *) files;
 };
-/* A word of C, from a name that may hold anything. */
+/* A C identifier from an arbitrary name. */
 const char *c_word(struct ctx *c, const char *s) {
     struct text t = {0};
     for (; *s && t.n < 40; s++) {
@@ -57,7 +58,7 @@ const char *c_word(struct ctx *c, const char *s) {
     }
     return text_take(&t, &c->arena);
 }
-/* What its files in the output are called; two files of one name get numbers. */
+/* The name for its files in the output; further files of the same name get numbers. */
 static const char *stem_of(struct customs *q, const char *path, int ending) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *plain = c_word(q->c, internn(q->c->names, name, strlen(name) - strlen(endings[ending].ending)));
@@ -85,7 +86,8 @@ static bool read_file(struct customs *q, const char *path, const char *op, const
     if (!file_map(&c->diags, path, &f)) return false;
     bool ok = f.size <= MOST && !memchr(f.bytes ? f.bytes : (const uint8_t *)"", 0, f.size);
     if (!ok) diag_at(&c->diags, DIAG_ERROR, E_CUSTOM, path, NULL, "it is no text, or one of more than 16 MB");
-    size_t mark = f.size >= 3 && !memcmp(f.bytes, "\xef\xbb\xbf", 3) ? 3 : 0; /* of UTF-8: only at the very beginning */
+    size_t mark = f.size >= 3 && !memcmp(f.bytes, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark, only at the very
+                                                                               * beginning */
     size_t n = f.size - mark;
     char *text = arena_alloc(&c->arena, n + 1);
     if (n) memcpy(text, f.bytes + mark, n);

@@ -1,5 +1,5 @@
-/* Operators of the user's own: from --op and --op-path to rows that the import finds. Before everything else on the way
- * from model to source. See docs/custom-operators.md. */
+/* Custom operators: from --op and --op-path to rows that the import finds. Runs before everything else. See
+ * docs/custom-operators.md. */
 #ifndef NN_COMPILER_CUSTOM_H
 #define NN_COMPILER_CUSTOM_H
 #include "ir/base/ctx.h"

@@ -1,5 +1,5 @@
-/* Operators of the user's own as a library for ONNX Runtime: each source as it is, and behind it functions that check
- * shapes as its comments say them, ask for the results and call it. What they share is templates/ort/ort_ops.h. */
+/* Custom operators as a library for ONNX Runtime: each source unchanged, followed by functions that check the shapes
+ * that its comments declare, allocate the results and call it. Shared code is in templates/ort/ort_ops.h. */
 #include "compiler/custom/ort.h"
 #include "codegen/emit.h"
 #include "codegen/foreign_files.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* ---- formulas in C */
-/* What a size is called: its name, of which sum(d) is no word. */
+/* The C name of a size; sum(d) is not an identifier. */
 static void put_size(struct text *t, const char *name) {
     text_add(t, "size_");
     for (; *name; name++) text_char(t, *name == '(' || *name == ')' ? '_' : *name);
@@ -43,7 +43,7 @@ static void put_formula(struct text *t, const struct formula *f) {
     }
     text_char(t, ')');
 }
-/* Division by 0 is a fault, not the end of the process. */
+/* Division by 0 must be reported, not end the process. */
 static void put_divisors(struct text *t, const struct formula *f) {
     for (int k = 0; k < 3 && f->arg[k] && (k == 0 || f->kind != FORMULA_SELECT); k++) put_divisors(t, f->arg[k]);
     if (f->kind != FORMULA_DIV && f->kind != FORMULA_REST) return;
@@ -61,7 +61,7 @@ struct instance {
     struct text *t;
     struct map sizes; /* names that have a value, and how many dims it stands for */
     struct map lists; /* names of sizes that differ from one tensor of the list to the next */
-    int list_at;      /* where the list of inputs begins */
+    int list_at;      /* index of the first input of the list */
 };
 static enum dtype type_of(const struct instance *q, const struct foreign_op_param *p) {
     return p->type != NONE ? p->type : q->types[p->of];
@@ -81,14 +81,14 @@ static void put_check(struct instance *q, const char *cond, const char *what, co
     text_printf(q->t, "    if (!(%s)) return ort_fail(k, \"%s of input %s is not what the operator says\");\n", cond,
                 what, name);
 }
-/* A number that is known before the inputs are looked at. */
+/* Defines a size that is known before the inputs are examined. */
 static void name_count(struct instance *q, const char *name, const char *value) {
     if (!map_get(&q->sizes, PKEY(name))) name_size(q, name, value);
     else
         text_printf(q->t, "    if (%s != size_%s) return ort_fail(k, \"the lists of length %s differ\");\n", value,
                     name, name);
 }
-/* The dims that stand for any number. */
+/* The dims that match any number of axes. */
 static const char *take_many(struct instance *q, const struct foreign_op_param *p, const struct foreign_dim *e,
                              const char *at, const char *place, const char *count) {
     const char *or_absent = p->optional ? format(q->c, "!in[%s].there || ", at) : "";
@@ -107,7 +107,7 @@ static void take_dim(struct instance *q, const struct foreign_op_param *p, int d
     const char *or_absent = p->optional ? format(q->c, "!in[%s].there || ", at) : "",
                *there = p->optional ? format(q->c, "!in[%s].there ? 0 : ", at) : "";
     const struct foreign_dim *e = &p->dims[d];
-    bool before = false; /* in this tensor */
+    bool before = false; /* does the name occur earlier in this tensor */
     for (int k = 0; k < d && e->varies; k++) before |= p->dims[k].varies && p->dims[k].name == e->name;
     if (e->varies && !before) {
         text_printf(q->t, "    list_%s[%s - %d] = %s;\n", e->name, at, q->list_at, dim);
@@ -124,7 +124,7 @@ static void take_dim(struct instance *q, const struct foreign_op_param *p, int d
     put_check(q, format(q->c, "%s%s == %s", or_absent, dim, f.s), "a dim", p->name);
     text_free(&f);
 }
-/* Nothing is checked of an optional one that is not there; what it alone would name is 0. */
+/* An absent optional input is not checked; sizes that only it defines are 0. */
 static void take_input(struct instance *q, const struct foreign_op_param *p, const char *at) {
     int fixed = 0;
     const char *many = NULL, *place = "0", *or_absent = p->optional ? format(q->c, "!in[%s].there || ", at) : "",
@@ -147,7 +147,7 @@ static void take_input(struct instance *q, const struct foreign_op_param *p, con
         place = format(q->c, "%s + 1", place);
     }
 }
-/* The first names sizes, all others must have them; what may differ is noted. */
+/* The first tensor defines sizes, which all others must have; those that may differ are stored for each. */
 static void take_list(struct instance *q, const struct foreign_op_param *p, int at) {
     q->list_at = at;
     for (int d = 0, n = 0; d < p->ndims; d++) {
@@ -210,7 +210,7 @@ static void put_number(struct instance *q, const struct foreign_op_param *p, int
     if (!p->attribute) text_printf(q->t, "(%s)size_%s", c_type_of(q, p), p->name);
     else text_printf(q->t, "(%s)k->%c[%d]", c_type_of(q, p), dtype_is_int(p->type) ? 'i' : 'f', attr);
 }
-/* Sizes that attributes are, and the lengths of lists. */
+/* Defines sizes that are attributes, and the lengths of lists. */
 static void take_attributes(struct instance *q) {
     for (int k = 0, attr = 0, ins = 0, outs = 0; k < q->op->n; k++) {
         const struct foreign_op_param *p = &q->op->params[k];
@@ -234,7 +234,7 @@ static void take_inputs(struct instance *q, bool optional) {
         at += foreign_is_input(p);
     }
 }
-/* Where the cells of a tensor begin, for this call. */
+/* Pointer to the first cell of a tensor, for this call. */
 static const char *cells_of(const struct instance *q, const struct foreign_op_param *p, const char *at) {
     bool read = p->use == FOREIGN_READ, sliced = q->op->each && p->ndims && p->dims[0].name == q->op->each;
     const char *tensor = format(q->c, "%s[%s]", read ? "in" : "out", at),

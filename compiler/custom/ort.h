@@ -3,8 +3,8 @@
 #define NN_COMPILER_CUSTOM_ORT_H
 #include "ir/loop/foreign.h"
 
-/* The file of one source, with the operators of c->own_ops that it holds. */
+/* Writes the file for one source, with its operators of c->own_ops. */
 void ort_source(struct ctx *c, const struct foreign_source *s, struct text *out);
-/* The function that registers those of all. */
+/* Writes the function that registers all operators. */
 void ort_register(const struct foreign_source *const *sources, int n, struct text *out);
 #endif

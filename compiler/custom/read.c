@@ -1,5 +1,5 @@
-/* A source of the user's, read by libclang: which functions are operators, and what their parameters are. What is wrong
- * is said at its place, as the compiler would. See source.h; the rules: docs/custom-operators.md. */
+/* Reads a user's source with libclang: which functions are operators, and what their parameters are. Errors are
+ * reported at their position, as a compiler would. See source.h; the rules: docs/custom-operators.md. */
 #include "compiler/custom/source.h"
 #ifdef HAVE_LIBCLANG
 #include "compiler/custom/clang.h"
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places and messages */
+/* ---- positions and messages */
 struct source_place place_of(CXSourceLocation l, int width) {
     unsigned line, column;
-    libclang.getExpansionLocation(l, NULL, &line, &column, NULL); /* where a macro is used, not where it is written */
+    libclang.getExpansionLocation(l, NULL, &line, &column, NULL); /* the use of a macro, not its definition */
     return (struct source_place){(int)line, (int)column, width};
 }
 const char *source_string(struct source *s, CXString t) {
@@ -25,7 +25,7 @@ static bool is_of_main(const struct source *s, CXSourceLocation l) {
     libclang.getExpansionLocation(l, &file, NULL, NULL, NULL);
     return file && main && libclang.File_isEqual(file, main);
 }
-/* What the compiler says: errors only, as warnings are the user's own affair. */
+/* Forwards the compiler's errors, but not warnings, which are the user's own business. */
 static bool tell_errors(struct source *s) {
     CXTranslationUnit tu = s->tu;
     bool ok = true;
@@ -66,7 +66,7 @@ static enum CXChildVisitResult note_definition(CXCursor c, CXCursor parent, CXCl
     if (global) PUSH(&q->s->c->arena, &q->globals, name);
     return CXChildVisit_Continue;
 }
-/* In the folder of the source, or below: by a macro, or by <../file.h>. */
+/* Is the file in the folder of the source, or below it? (A macro or <../file.h> can include it too.) */
 static bool is_beside(struct source *s, CXFile file) {
     const char *path = file ? source_string(s, libclang.getFileName(file)) : "", *own = s->file->path;
     const char *slash = strrchr(own, '/');
@@ -156,7 +156,7 @@ static int template_number(const struct reading *q, const char *type) {
         if (!strcmp(q->types.v[k], type)) return k;
     return -1;
 }
-/* What the generated code has as a string: bytes, and how many, so that none of them ends it. */
+/* A string for the generated code: its bytes and their number, because it may contain a NUL. */
 struct string_fields {
     int n, right;
 };
@@ -180,7 +180,7 @@ static bool is_string(CXType t) {
     libclang.visitChildren(libclang.getTypeDeclaration(t), note_field, &fields);
     return fields.n == 2 && fields.right == 2;
 }
-/* The type of an element or of a number: known, or one of the template's. */
+/* The type of an element or of a number: a known one, or a parameter of the template. */
 static bool element_type(struct reading *q, CXCursor c, CXType t, struct foreign_op_param *p) {
     const char *spelled = without_const(q->s, t);
     p->of = template_number(q, spelled);
@@ -236,7 +236,7 @@ static void read_list(struct reading *q, CXCursor c, CXType to, const struct com
         refuse_param(q, c, p->name, "its default is of another type");
     }
 }
-/* What the comment says 16 bits are. */
+/* The 16-bit type that the comment declares. */
 static void read_half(struct reading *q, CXCursor c, enum dtype said, struct foreign_op_param *p) {
     if (p->type != U16 && p->type != said)
         refuse_param(q, c, p->name, "its comment says floats of 16 bits, which are uint16_t or _Float16 in C");
@@ -280,7 +280,7 @@ static bool is_list_size(const struct reading *q, const char *name) {
             if (q->said.params[k].dims[d].varies && q->said.params[k].dims[d].name == name) return true;
     return false;
 }
-/* A dim of an input gives the name its value, or it is an attribute that counts, or the length of a list. */
+/* Does the name have a value: from a dim of an input, an integer attribute, or the length of a list? */
 static bool is_size(void *env, const char *name) {
     const struct reading *q = env;
     for (int k = 0; k < q->said.nattrs; k++)
@@ -296,7 +296,7 @@ static bool is_size(void *env, const char *name) {
     }
     return false;
 }
-/* Pointers to tensors, of which the comment says how many. */
+/* Pointers to tensors, whose number the comment declares. */
 static bool read_list_of_tensors(struct reading *q, CXCursor c, enum CXTypeKind of, const struct comment_param *said,
                                  struct foreign_op_param *p) {
     struct diags *d = &q->s->c->diags;
@@ -319,7 +319,7 @@ static bool read_list_of_tensors(struct reading *q, CXCursor c, enum CXTypeKind 
     } else return true;
     return false;
 }
-/* The numbers of a dim that differs from one tensor of a list to the next. */
+/* The sizes of a dim that differs between the tensors of a list. */
 static void read_sizes(struct reading *q, CXCursor c, CXType to, struct foreign_op_param *p) {
     bool read = p->use == FOREIGN_READ;
     p->use = FOREIGN_NUMBER, p->list = true;
@@ -420,7 +420,7 @@ static enum CXChildVisitResult visit_param(CXCursor c, CXCursor parent, CXClient
     } else if (libclang.getCursorKind(c) == CXCursor_ParmDecl) read_param(q, c, q->op->result != NONE);
     return CXChildVisit_Continue;
 }
-/* What the comment names must be there. */
+/* Checks that the names in the comment exist. */
 static void check_names(struct reading *q) {
     for (int k = 0; k < q->said.nparams + q->said.nattrs; k++) {
         bool attr = k >= q->said.nparams, found = false;
@@ -464,7 +464,7 @@ static void check_uses(struct reading *q) {
         q->ok = false;
     }
 }
-/* Nothing but its end says how long a list is. */
+/* Checks that lists have a length: only it says where they end. */
 static void check_lists(struct reading *q) {
     const struct foreign_op_param *last[FOREIGN_NUMBER] = {NULL};
     for (int k = 0; k < q->op->n && q->ok; k++) {
@@ -479,7 +479,7 @@ static void check_lists(struct reading *q) {
         if (p->list) last[p->use] = p;
     }
 }
-/* Sizes of results, of the grid, and formulas among the dims of inputs: of names that have a value. */
+/* Checks that sizes of results and of the grid, and formulas among the dims of inputs, use only names with a value. */
 static void check_sizes(struct reading *q) {
     const char *missing = NULL;
     struct source_place at = q->said.grid_at;
@@ -566,7 +566,7 @@ static bool is_op_name(const char *s) {
             return false;
     return true;
 }
-/* What a formula says is inlined where it is used; anything else is called for each cell, which is told. */
+/* A formula is inlined where it is used; any other function is called for each cell, which a note says. */
 static void read_scalars(struct reading *q) {
     struct source *s = q->s;
     struct source_place at;
@@ -643,7 +643,7 @@ static bool read_operator(struct source *s, CXCursor fn, custom_op_list *out) {
 }
 
 /* ---- which functions */
-/* SparseAttention and sparse_attention are one name. */
+/* SparseAttention and sparse_attention count as the same name. */
 static bool same_name(const char *a, const char *b) {
     for (;; a++, b++) {
         while (*a == '_') a++;
@@ -658,7 +658,7 @@ static bool has_op(struct source *s, CXCursor fn) {
     const char *comment = source_string(s, libclang.Cursor_getRawCommentText(fn));
     return strstr(comment, "@op ") || strstr(comment, "\\op ");
 }
-/* --op says which operator: of one function. */
+/* --op names the operator, so it must be a single function. */
 static bool read_wanted(struct source *s, struct definitions *q, custom_op_list *out) {
     const char *name = strrchr(s->op, ':') ? strrchr(s->op, ':') + 1 : s->op, *all = "";
     int found = -1, external = -1, externals = 0;
@@ -700,7 +700,7 @@ static const struct formula *function_named(struct source *s, const char *name, 
 }
 bool source_read(struct source *s, custom_op_list *out) {
     enum { FLAGS = 6 };
-#if defined __x86_64__ || defined __i386__ /* older libclang has _Float16 with that alone */
+#if defined __x86_64__ || defined __i386__ /* older libclang has _Float16 only with this */
 #define HALVES "-Xclang", "-target-feature", "-Xclang", "+avx512fp16"
 #else
 #define HALVES NULL
@@ -715,7 +715,8 @@ bool source_read(struct source *s, custom_op_list *out) {
         if (!strcmp(nn_embedded[k].path, "templates/cuda_emu/cuda_emu.h"))
             files[nfiles++] =
                 (struct CXUnsavedFile){"/gcc2nn/cuda_emu.h", (const char *)nn_embedded[k].data, nn_embedded[k].size};
-    bool halves = strstr(s->file->text, "_Float16"); /* else what the source asks about the CPU stays as it is */
+    bool halves = strstr(s->file->text, "_Float16"); /* without _Float16 the source keeps its own tests of CPU
+                                                      * features */
     while (nflags < (halves || s->file->language == FOREIGN_CUDA ? FLAGS : 2) && flags[s->file->language][nflags])
         nflags++;
     if (!clang_load(s->c)) return false;

@@ -1,17 +1,22 @@
-/* Inside of compiler/custom/: what reading one source shares.
+/* Private to compiler/custom/: what the parts of the reader share.
  *
- *   custom.c     options to files to rows
- *   clang.c      libclang itself
- *   read.c       a file by libclang: which function, its parameters
- *   comment.c    its comment: operator, shapes, attributes
- *   c_formula.c  a function of scalars as a formula
- */
+ *
+ *
+ *     custom.c     options to files to rows
+ *
+ *     clang.c      libclang itself
+ *
+ *     read.c       a file by libclang: which function, its parameters
+ *
+ *     comment.c    its comment: operator, shapes, attributes
+ *
+ *     c_formula.c  a function of scalars as a formula */
 #ifndef NN_COMPILER_CUSTOM_SOURCE_H
 #define NN_COMPILER_CUSTOM_SOURCE_H
 #include "compiler/custom/custom.h"
 #include "lower/ops/foreign.h"
 
-/* A place of a file: from 1. */
+/* A position in a file, counted from 1. */
 struct source_place {
     int line, column, width;
 };
@@ -31,35 +36,35 @@ void source_tell(struct source *s, enum severity severity, struct source_place a
 
 /* ---- comment.c */
 struct comment {
-    const char *op; /* NULL: not said */
+    const char *op; /* NULL: not given */
     struct source_place op_at;
     const char *each;
     struct source_place each_at;
     const struct formula *grid[6];
-    struct source_place grid_at; /* line 0: no grid is said */
+    struct source_place grid_at; /* line 0: no grid is given */
     struct comment_attr {
         const char *name;
         bool has_default, optional;
         double value;
         const char *text;  /* the default of a text; NULL: a number */
-        const char *count; /* of a list: what its length is called; NULL: it is none */
+        const char *count; /* of a list: the name of its length; NULL: not a list */
         struct source_place at;
     } attrs[32];
     int nattrs;
     struct comment_param {
         const char *name;
         struct source_place at;
-        enum dtype type;     /* F16, BF16: what its 16 bits are; NONE: the C says it */
-        const char *tensors; /* of a list of tensors: what their number is called */
+        enum dtype type;     /* F16, BF16: the meaning of its 16 bits; NONE: the C type says it */
+        const char *tensors; /* of a list of tensors: the name of their number */
         bool shaped, optional;
         int ndims;
         struct foreign_dim dims[FOREIGN_DIMS];
     } params[64];
     int nparams;
 };
-/* The comment as it stands in the file, from `at` on. false: diagnostics. */
+/* Parses the comment, which begins at `at` in the file. false: diagnostics. */
 bool comment_read(struct source *s, const char *text, struct source_place at, struct comment *out);
-/* A name of the formula that is not known; NULL: there is none. */
+/* The first unknown name of the formula; NULL: there is none. */
 const char *formula_unnamed(const struct formula *f, bool (*known)(void *env, const char *name), void *env);
 
 /* ---- read.c; NULL after diagnostics. The rows of one file: the operator, or, with --op-path, all that it defines. */
