@@ -1,4 +1,4 @@
-/* A pass of the user's own, from its file to what it says of itself. See custom_pass.h. */
+/* Loads a user's pass and reads its description of itself. See custom_pass.h. */
 #include "compiler/custom_pass.h"
 #include "compiler/gcc2nn.h"
 #include "compiler/import/file.h"
@@ -12,7 +12,7 @@ static bool refuse(struct ctx *c, const char *file, const char *why) {
     diag_help(&c->diags, "%s", remedy);
     return false;
 }
-/* One word on a command line, and no way out of a message. */
+/* Is it a single plain word, which is safe on a command line and in messages? */
 static bool is_name(const char *s) {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-");
     return n > 0 && !s[n] && n <= 40 && *s != '-';
@@ -31,7 +31,7 @@ bool custom_pass_load(struct ctx *c, const char *file, struct custom_pass *out) 
     diag_at(&c->diags, DIAG_ERROR, E_ENV, file, NULL, "this gcc2nn is a static program, which loads no passes");
     return false;
 #endif
-    /* without a slash it would be looked for among the system's libraries */
+    /* without a slash, dlopen would search the system's libraries */
     void *library = dlopen(strchr(file, '/') ? file : format(c, "./%s", file), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();

@@ -1,5 +1,5 @@
-/* Passes of the user's own: a shared object that --pass names, loaded before the pipeline is put together, and run
- * where it stands there. custom_pass.c: loading; custom_pass_run.c: running, and the functions that it gets. See
+/* Custom passes: a shared object that --pass names is loaded before the pipeline is built, and runs at its position
+ * there. custom_pass.c: loading; custom_pass_run.c: running, and the functions that it may call. See
  * docs/custom-passes.md. */
 #ifndef NN_COMPILER_CUSTOM_PASS_H
 #define NN_COMPILER_CUSTOM_PASS_H
@@ -9,13 +9,12 @@ struct gcc2nn_pass;
 struct custom_pass {
     const char *name, *help;
     const char *file; /* as it was given */
-    uint64_t hash;    /* of its bytes */
+    uint64_t hash;    /* of the file's bytes */
     bool ran;
     const struct gcc2nn_pass *pass;
 };
-/* Loads `file`, until the process ends. false: a diagnostic. */
+/* Loads `file`, which stays loaded until the process ends. false: a diagnostic. */
 bool custom_pass_load(struct ctx *c, const char *file, struct custom_pass *out);
-/* typed: inference was there before, and comes again. false: diagnostics, also of a graph that is not whole afterwards.
- */
+/* typed: inference ran before, and is repeated. false: diagnostics, also if the graph is invalid afterwards. */
 bool custom_pass_run(struct graph *g, struct custom_pass *p, bool typed);
 #endif

@@ -1,6 +1,6 @@
-/* A pass of the user's own at work: the functions of compiler/gcc2nn.h over the graph IR, and what is looked at when it
- * is done. Handles are the graph's own nodes and values. What a pass asks for and cannot have is its error, never a
- * broken invariant of ours. See custom_pass.h. */
+/* Runs a user's pass: implements the functions of compiler/gcc2nn.h over the graph IR, and checks the graph afterwards.
+ * Handles are the graph's own nodes and values. An impossible request is reported as the pass's error, and never breaks
+ * an invariant of the compiler. See custom_pass.h. */
 #include "compiler/custom_pass.h"
 #include "compiler/gcc2nn.h"
 #include "compiler/graph/passes.h"
@@ -13,7 +13,7 @@ struct gcc2nn_graph {
 };
 static struct node *node_of(const gcc2nn_node *n) { return (struct node *)(uintptr_t)n; }
 static struct value *value_of(const gcc2nn_value *v) { return (struct value *)(uintptr_t)v; }
-/* What is only read may be missing: so a pass can look through operands that are absent. */
+/* Functions that only read accept NULL, so that a pass can look through absent operands. */
 static const struct node *seen_node(const gcc2nn_node *n) {
     static const struct node none = {.domain = "", .op_type = "", .name = ""};
     return n ? node_of(n) : &none;
@@ -25,7 +25,7 @@ static const struct value *seen(const gcc2nn_value *v) {
 static gcc2nn_node *of_node(struct node *n) { return (gcc2nn_node *)n; }
 static gcc2nn_value *of_value(struct value *v) { return (gcc2nn_value *)v; }
 
-/* ---- telling */
+/* ---- messages */
 static void say(gcc2nn_graph *g, enum severity severity, const gcc2nn_node *about, const char *message,
                 const char *help) {
     struct ctx *c = g->g->ctx;
@@ -42,7 +42,7 @@ static void report(gcc2nn_graph *g, enum gcc2nn_severity severity, const gcc2nn_
                                      : DIAG_ERROR,
         about, message, help);
 }
-/* The pass asks for what cannot be. */
+/* Reports an impossible request of the pass. */
 static void wrong(gcc2nn_graph *g, const gcc2nn_node *about, const char *function, const char *what) {
     say(g, DIAG_ERROR, about, format(g->g->ctx, "%s: %s", function, what),
         "it is a mistake of the pass, not of the model");
@@ -102,7 +102,8 @@ static gcc2nn_value *result(const gcc2nn_node *n, int k) {
     const struct node *x = seen_node(n);
     return k < 0 || k >= x->outs.n ? NULL : of_value(x->outs.v[k]);
 }
-/* As given; else *row is what the operator has for it. Either is NULL: of another kind, or none. */
+/* The attribute if given; else *row is the operator's default. Both are NULL if it is of another kind, or there is
+ * none. */
 static const struct attr *attribute(const gcc2nn_node *n, const char *named, enum attr_kind kind,
                                     const struct op_attr **row) {
     const struct attr *a = node_attr(seen_node(n), named);
@@ -164,7 +165,7 @@ static gcc2nn_node *reader(const gcc2nn_value *v, int k, int *place) {
     return of_node(x->uses.v[k].node);
 }
 static int64_t elements(const gcc2nn_value *v) { return seen(v)->init ? tensor_count(seen(v)->init) : -1; }
-/* The constant, if it has such an element, and one that is a number. */
+/* The constant, if it has this element and the element is a number. */
 static const struct tensor *with_element(const gcc2nn_value *v, int64_t i) {
     const struct tensor *t = seen(v)->init;
     bool number = t && t->type != STR && !dtype_is_complex(t->type);
@@ -329,7 +330,7 @@ static const struct gcc2nn_functions functions = {
     report,
     decide_of,
 };
-/* The outputs are the program's parameters: another type of one is another program to those that call it. */
+/* The outputs are the program's parameters: if the type of one changes, callers of the program break. */
 static void tell_changed_outputs(const gcc2nn_graph *g, const struct type *before) {
     struct ctx *c = g->g->ctx;
     for (int k = 0; k < g->g->top->results.n; k++) {

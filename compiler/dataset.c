@@ -1,6 +1,6 @@
-/* See dataset.h. Each sample is run; its inputs and outputs stay in files of the build folder, in_<i>_<k>.nnt and
- * own_<i>_<k>.nnt, where the referee, all of whose runs are one process, leaves want_<i>_<k>.nnt beside them. Both sets
- * go through the same metric. */
+/* See dataset.h. Each sample is run; its inputs and outputs are kept in files of the build folder, in_<i>_<k>.nnt and
+ * own_<i>_<k>.nnt. The referee handles all samples in one process and writes want_<i>_<k>.nnt beside them. The same
+ * metric is applied to both sets. */
 #include "compiler/dataset.h"
 #include "compiler/metric.h"
 #include "compiler/peer.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Metrics of Python run in another folder: the paths are absolute. */
+/* Metrics in Python run in another folder, so the paths are absolute. */
 bool dataset_open(struct dataset *d, struct session *s, const char *option, const char *folder) {
     char real[PATH_MAX];
     *d = (struct dataset){.s = s, .metric = s->o->metric ? s->o->metric : "mse", .outputs = s->w->program->outs.n};
@@ -57,7 +57,7 @@ static bool load(struct dataset *d, struct arena *a, const char *whose, int samp
     }
     return all;
 }
-/* What the sample's output_<k> say; else the other one's outputs, if there are some. */
+/* The sample's output_<k> files; else the other program's outputs, if there are any. */
 static void wanted(struct dataset *d, struct arena *a, int sample, struct tensor **to) {
     struct session *s = d->s;
     const struct options *given = s->o;

@@ -18,7 +18,7 @@ static const struct option_row *next_option(const struct option_row *r, unsigned
     for (const struct option_row *r = next_option(option_rows, bit); r->name; r = next_option(r + 1, bit))
 #define EACH_COMMAND(c) for (const struct command *c = command_rows; c->name; c++)
 
-/* Words that the value of r may be, separated by blanks; "" when it is a name, a number or a file. */
+/* The possible values of r, separated by blanks; "" if it takes a name, a number or a file. */
 static void values_of(const struct option_row *r, struct text *t) {
     if (r->choices) text_add(t, r->choices);
     else if (r->arg && !strcmp(r->arg, "TARGET")) {
@@ -131,7 +131,7 @@ static void bash(void) {
           "gcc2nn\n",
           stdout);
 }
-/* Inside of '...', where `extra` characters get a backslash. */
+/* Prints s inside '...', where the characters of `extra` get a backslash. */
 static void quoted(const char *s, const char *extra) {
     for (; *s; s++) {
         if (*s == '\'') fputs("'\\''", stdout);
@@ -233,7 +233,7 @@ static void commands_page(void) {
             struct text usage = {0};
             option_usage(&usage, r);
             for (const char *s = usage.s; *s; s++)
-                *s == '|' ? fputs("\\|", stdout) : putchar(*s); /* it would end the cell */
+                *s == '|' ? fputs("\\|", stdout) : putchar(*s); /* `|` would end the table cell */
             text_free(&usage);
             printf("` | %s%s |\n", r->help, option_repeats(r));
         }

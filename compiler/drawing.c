@@ -11,11 +11,11 @@ static const char *const kind_names[] = {"input", "group", "output"};
 
 struct subject {
     enum box_kind kind;
-    int number; /* among the inputs, groups, outputs */
+    int number; /* its number among the inputs, groups or outputs */
 };
 struct line {
     int from, to;
-    int value; /* -1: from the owner of a body into the body */
+    int value; /* -1: an edge from the owner of a body into the body */
 };
 struct picture {
     struct drawing d;
@@ -26,7 +26,7 @@ struct picture {
     int *box_of;                  /* node -> 1 + its box */
 };
 static const json_t *list(const json_t *o, const char *key) { return json_object_get(o, key); }
-/* Of a list that facts.c has looked at; -1: null. */
+/* An index in a list that facts.c has checked; -1: null. */
 static int number_in(const json_t *a, size_t k) {
     const json_t *v = json_array_get(a, k);
     return json_is_integer(v) ? (int)json_integer_value(v) : -1;
@@ -38,7 +38,7 @@ static int add_box(struct picture *p, enum box_kind kind, int number, int h) {
     return p->d.boxes.n - 1;
 }
 static const json_t *node(const struct picture *p, int n) { return json_array_get(list(p->graph, "nodes"), (size_t)n); }
-/* What the lists `key` of a group's nodes name: fn gets each value. */
+/* Calls fn for each value in the lists `key` of a group's nodes. */
 static void each_value(struct picture *p, const json_t *group, const char *nodes, const char *key,
                        void (*fn)(struct picture *p, int value, int box), int box) {
     for (int k = 0; k < count(list(group, nodes)); k++) {
@@ -55,7 +55,7 @@ static void reads(struct picture *p, int value, int box) {
         if (p->lines.v[k].value == value) return;
     PUSH(&p->d.c->arena, &p->lines, ((struct line){from, box, value}));
 }
-/* A body begins below the node that it belongs to. */
+/* A body is drawn below the node that it belongs to. */
 static void add_owner(struct picture *p, int first, int box) {
     const json_t *owner = json_object_get(node(p, first), "owner");
     int from = owner ? p->box_of[json_integer_value(owner)] - 1 : -1;

@@ -1,6 +1,6 @@
-/* Where the boxes of a graph stand on a page, and how the lines between them run: for `gcc2nn report`. By Graphviz's
- * `dot` where there is one, else by layers of our own (docs/adr/0019-reports-are-drawn-from-the-manifest.md). Numbers
- * are pixels, y goes down. */
+/* Layout of a graph's picture, the positions of its boxes and the course of the lines between them: for `gcc2nn
+ * report`. Made by Graphviz's `dot` if it is installed, else by our own layered layout
+ * (docs/adr/0019-reports-are-drawn-from-the-manifest.md). Numbers are pixels, y points down. */
 #ifndef NN_COMPILER_DRAWING_H
 #define NN_COMPILER_DRAWING_H
 #include "ir/base/ctx.h"
@@ -8,12 +8,12 @@
 
 struct drawn_box {
     int w, h;
-    double x, y; /* of its centre */
+    double x, y; /* centre */
 };
 struct drawn_edge {
-    int from, to;       /* boxes: from < to, so there is no circle */
-    bool far;           /* over so many layers that no line is drawn: both ends have its name */
-    VEC(double) points; /* x, y, x, y ...: a start, and three points for each curve of Bezier */
+    int from, to;       /* boxes: from < to, so there is no cycle */
+    bool far;           /* it would span too many layers: no line is drawn, and both ends show its name */
+    VEC(double) points; /* x, y, x, y ...: a start, and three points for each Bezier curve */
 };
 struct drawing {
     struct ctx *c;
@@ -22,12 +22,12 @@ struct drawing {
     double w, h;                  /* of the page */
     const char *by;               /* "dot", "layers" */
 };
-/* Places everything. Which edges are far is the same either way. */
+/* Positions everything. Which edges are far does not depend on the method. */
 void drawing_place(struct drawing *d);
 
 /* ---- its two parts */
-void drawing_layers(struct drawing *d); /* drawing_layers.c: marks the far ones, and places all */
-/* drawing_dot.c, after that one: places all anew. false, and nothing changes: there is no dot, or it has failed, or
- * would take too long. */
+void drawing_layers(struct drawing *d); /* drawing_layers.c: marks the far edges and positions everything */
+/* drawing_dot.c, called after drawing_layers: positions everything again. false, without any change: dot is not
+ * installed, has failed, or would take too long. */
 bool drawing_dot(struct drawing *d);
 #endif

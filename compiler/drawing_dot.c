@@ -1,5 +1,5 @@
-/* A drawing by Graphviz: its program `dot` gets the boxes and lines and says in its plain format where they go, a line
- * for each. See drawing.h. */
+/* Layout by Graphviz: its program `dot` gets the boxes and lines and prints their positions in its plain format, one
+ * per line. See drawing.h. */
 #include "compiler/build.h"
 #include "compiler/drawing.h"
 #include "compiler/session.h"
@@ -20,7 +20,7 @@ static void print_graph(const struct drawing *d, struct text *t) {
     text_add(t, "}\n");
 }
 
-/* ---- what it says */
+/* ---- reading dot's output */
 struct reader {
     struct drawing *to;
     const char *at;
@@ -44,7 +44,7 @@ static int box(struct reader *r) {
     r->at = end;
     return (int)k;
 }
-/* Lines between the same boxes are told one after the other. */
+/* Lines between the same boxes are printed one after the other. */
 static struct drawn_edge *next_edge(struct drawing *d, int from, int to) {
     for (int k = 0; k < d->edges.n; k++) {
         struct drawn_edge *e = &d->edges.v[k];
@@ -84,7 +84,7 @@ static bool all_told(const struct drawing *d) {
         if (!d->edges.v[k].far && !d->edges.v[k].points.n) return false;
     return true;
 }
-/* dot prints five digits, which in a long drawing is some pixels off: lines begin and end at their boxes. */
+/* dot prints five digits, which is some pixels off in a long drawing: move the ends of lines to their boxes. */
 static void mend_ends(struct drawing *d) {
     for (int k = 0; k < d->edges.n; k++) {
         struct drawn_edge *e = &d->edges.v[k];

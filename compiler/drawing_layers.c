@@ -1,6 +1,7 @@
-/* A drawing in layers, as Sugiyama, Tagawa and Toda had it (1981): each box a layer below all that it reads, long edges
- * through a point in each layer between, the order in a layer by where the neighbours stand, then places that are near
- * to the neighbours' and keep that order. For graphs of some thousand boxes in some milliseconds. See drawing.h. */
+/* Layered layout after Sugiyama, Tagawa and Toda (1981): each box is in a layer below everything that it reads, long
+ * edges pass through a point in each layer between, the order in a layer follows the positions of the neighbours, and
+ * coordinates are as near to the neighbours' as that order allows. Handles some thousand boxes in some milliseconds.
+ * See drawing.h. */
 #include "compiler/drawing.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ struct item { /* a box, or the point of an edge */
     int box;  /* -1: a point */
     int layer;
     double w, h, x;
-    int place;         /* in its layer */
+    int place;         /* position in its layer */
     VEC(int) up, down; /* neighbours */
 };
 struct layer {
@@ -30,7 +31,7 @@ struct layering {
 /* ---- layers */
 static void choose_layers(struct layering *q) {
     struct drawing *d = q->d;
-    int *reader = NEWN(q->a, int, d->boxes.n + 1), last = 0; /* 1 + the least layer of those that read it */
+    int *reader = NEWN(q->a, int, d->boxes.n + 1), last = 0; /* 1 + the lowest layer number of its readers */
     for (int k = 0; k < d->boxes.n; k++) {
         struct item i = {.box = k, .w = d->boxes.v[k].w, .h = d->boxes.v[k].h};
         PUSH(q->a, &q->items, i);
@@ -45,7 +46,7 @@ static void choose_layers(struct layering *q) {
         read[d->edges.v[e].to] = true;
         if (!reader[from] || layer + 1 < reader[from]) reader[from] = layer + 1;
     }
-    for (int k = 0; k < d->boxes.n; k++) { /* what reads nothing stands right above who reads it */
+    for (int k = 0; k < d->boxes.n; k++) { /* boxes that read nothing are placed right above their readers */
         if (!read[k] && reader[k]) q->items.v[k].layer = reader[k] - 2;
         if (q->items.v[k].layer > last) last = q->items.v[k].layer;
     }
@@ -88,7 +89,7 @@ static int by_key(const void *a, const void *b) {
     const struct key *x = a, *y = b;
     return x->v != y->v ? (x->v > y->v) - (x->v < y->v) : x->place - y->place;
 }
-/* By the mean place of the neighbours in the layer above, or below. */
+/* Sorts by the mean position of the neighbours in the layer above, or below. */
 static void sort_layer(struct layering *q, struct layer *l, bool down) {
     struct key *keys = NEWN(q->a, struct key, l->items.n + 1);
     for (int k = 0; k < l->items.n; k++) {
@@ -105,11 +106,11 @@ static void sort_layer(struct layering *q, struct layer *l, bool down) {
     for (int k = 0; k < l->items.n; k++) q->items.v[l->items.v[k] = keys[k].item].place = k;
 }
 
-/* ---- places */
-/* Of all places that keep the order and the gaps, those whose squares of distances to the wanted ones are least in sum:
- * what would stand too near moves as one block. */
+/* ---- coordinates */
+/* Among all coordinates that keep the order and the gaps, finds those with the least sum of squared distances to the
+ * wanted ones: items that would be too close move together as one block. */
 struct block {
-    double sum, weight; /* of what its items want, as if all stood at its place */
+    double sum, weight; /* of the items' wanted coordinates, relative to the block */
     int n;
 };
 static double gap_before(const struct layering *q, const struct layer *l, int k) {
@@ -159,7 +160,7 @@ static void sweep(struct layering *q, void (*fn)(struct layering *q, struct laye
     }
 }
 
-/* ---- what comes of it */
+/* ---- the result */
 static void put_boxes(struct layering *q) {
     struct drawing *d = q->d;
     double left = INFINITY, right = -INFINITY, y = MARGIN;
@@ -181,7 +182,7 @@ static void curve_to(struct layering *q, struct drawn_edge *e, double x0, double
     double middle = (y0 + y) / 2, more[] = {x0, middle, x, middle, x, y};
     for (int k = 0; k < 6; k++) PUSH(&q->d->c->arena, &e->points, more[k]);
 }
-/* Down through its points: straight where it passes a layer, bent between two. */
+/* Down through its points: straight across a layer, curved between two layers. */
 static void draw_edge(struct layering *q, int n) {
     struct drawn_edge *e = &q->d->edges.v[n];
     const struct drawn_box *from = &q->d->boxes.v[e->from], *to = &q->d->boxes.v[e->to];

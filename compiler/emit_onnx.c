@@ -1,4 +1,4 @@
-/* The graph as a model, from a session. See emit_onnx.h. */
+/* Writes a session's graph as a model. See emit_onnx.h. */
 #include "compiler/emit_onnx.h"
 #include <string.h>
 

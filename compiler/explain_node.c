@@ -1,5 +1,6 @@
-/* See explain_node.h. The model is compiled twice: up to inference, where nodes are the model's own and all types are
- * known, and through lowering, with every remark. What both say goes into one JSON value; people get it as text. */
+/* See explain_node.h. The model is compiled twice: up to inference, where nodes are still the model's own and all types
+ * are known, and through lowering, with all remarks. The results of both are combined into one JSON value, from which
+ * the text is made. */
 #include "compiler/explain_node.h"
 #include "compiler/choices.h"
 #include "compiler/named_nodes.h"
@@ -7,10 +8,10 @@
 
 struct explained {
     const struct options *o;
-    struct ctx *c; /* of the texts */
+    struct ctx *c; /* owns the texts */
     struct session made, lowered;
-    const struct node *n; /* of the first */
-    const char *choices;  /* of the second .. */
+    const struct node *n; /* node of the first compilation */
+    const char *choices;  /* of the second compilation .. */
     struct remarks remarks;
     json_t *root;
 };
@@ -18,7 +19,7 @@ struct numbered {
     const char *number;
     const struct node *found;
 };
-/* By the number that it is called by: `node 17`. */
+/* Finds a node by its number: `node 17`. */
 static void find_numbered(void *env, struct node *n) {
     struct numbered *w = env;
     const char *own = n->origin && !strncmp(n->origin, "node ", 5) ? n->origin + 5 : "";
@@ -66,7 +67,7 @@ static const char *dim_from(struct ctx *c, const struct graph *g, const struct n
     struct text t = {0};
     int64_t size;
     bool one = x_is_int(dim, &size) && size == 1;
-    for (int j = 0; j < 2 * n->ins.n && !t.n && !one; j++) { /* first at the same place */
+    for (int j = 0; j < 2 * n->ins.n && !t.n && !one; j++) { /* prefer a dim at the same position */
         const struct value *v = n->ins.v[j % n->ins.n];
         for (int d = 0; v && d < v->type.rank && !t.n; d++)
             if (v->type.dims[d] == dim && (j >= n->ins.n || d == place))
@@ -143,7 +144,7 @@ static json_t *remarks_json(struct explained *x, const char *origin) {
                                                   json_name(&x->c->arena, r->v.v[k].message)));
     return list;
 }
-/* ", merged into node 3 .. by pass simplify, rule x: why"; of a living one nothing. */
+/* ", merged into node 3 .. by pass simplify, rule x: why"; "" if it still exists. */
 static void print_fate(struct text *t, const json_t *v) {
     static const char *const parts[][2] = {
         {"into", " into "}, {"pass", " by pass "}, {"rule", ", rule "}, {"why", ": "}};
@@ -152,7 +153,7 @@ static void print_fate(struct text *t, const json_t *v) {
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         if (*json_text(v, parts[k][0])) text_printf(t, "%s%s", parts[k][1], json_text(v, parts[k][0]));
 }
-/* The same for people. */
+/* The same as text. */
 static void print_node(struct arena *a, const json_t *root) {
     struct text t = {0};
     size_t k, d;
@@ -174,7 +175,7 @@ static void print_node(struct arena *a, const json_t *root) {
 }
 
 /* ---- all nodes */
-/* "kernel k3_conv" or, of a node that is gone, what became of it. */
+/* "kernel k3_conv", or what became of a node that was removed. */
 static json_t *summary_json(struct explained *x, const struct source_node *s) {
     x->root = json_pack("{s:o}", "node", json_name(&x->c->arena, s->origin));
     add_fate(x, s->origin);
@@ -224,7 +225,7 @@ static bool lower_model(struct explained *x) {
     s->c->diags.remarks.wishes = &everything, s->c->diags.remarks.nwishes = 1;
     bool ok = session_compile(s);
     x->remarks = s->c->diags.remarks;
-    s->c->diags.remarks = (struct remarks){0}; /* told here, not with what is wrong */
+    s->c->diags.remarks = (struct remarks){0}; /* they are part of the output here, not diagnostics */
     return ok;
 }
 static bool find(struct explained *x, const char *word) {

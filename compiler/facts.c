@@ -1,5 +1,5 @@
-/* Build folders read back; see facts.h. Whoever wrote the folder is not trusted: names of files stay inside of it,
- * numbers are looked at before they are used. */
+/* Reads build folders back; see facts.h. Their contents are not trusted: file names must stay inside the folder, and
+ * numbers are checked before use. */
 #include "compiler/facts.h"
 #include "codegen/folder.h"
 #include "compiler/import/file.h"
@@ -17,7 +17,7 @@ bool facts_is_folder(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
-/* A file of the folder, no link. */
+/* A regular file of the folder, not a link. */
 static bool map_inside(struct ctx *c, const char *folder, const char *name, struct mapped_file *f) {
     const char *path = format(c, "%s/%s", folder, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -26,14 +26,14 @@ static bool map_inside(struct ctx *c, const char *folder, const char *name, stru
     close(fd);
     return ok;
 }
-/* ---- is a manifest what it should be? Those who read it look no more. */
+/* ---- validation of manifests: their readers check nothing again */
 static bool is_text(const json_t *o, const char *key) { return json_is_string(json_object_get(o, key)); }
 static bool is_list(const json_t *o, const char *key) { return json_is_array(json_object_get(o, key)); }
 static bool is_whole(const json_t *o, const char *key) {
     json_t *v = json_object_get(o, key);
     return json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) < INT32_MAX;
 }
-/* Each is a number below n; null counts where it may be. */
+/* Are all numbers below n? null is allowed where it may occur. */
 static bool are_below(const json_t *o, const char *key, size_t n, bool or_null) {
     size_t k;
     json_t *v;
@@ -124,7 +124,7 @@ struct code {
     const char *file;
     size_t total;
 };
-/* The function that a piece of a file ends with: the last line that begins with "void " names it. */
+/* The function that ends a piece of a file: named by the last line that begins with "void ". */
 static const char *function_in(struct code *q, const char *s, size_t n) {
     const char *name = NULL;
     for (const char *line = s; line && line < s + n; line = memchr(line, '\n', (size_t)(s + n - line))) {
@@ -145,8 +145,8 @@ static void add_code(struct code *q, const char *name, const char *s, size_t n) 
     if (text) json_object_set_new(q->all, name, text);
     q->total += shown;
 }
-/* Functions end with a brace in the first column. What stands before a kernel's own is a helper of it, but for what the
- * whole file needs. */
+/* Functions end with a brace in the first column. The text before a kernel's function is its helpers, except for what
+ * the whole file needs. */
 static void read_kernels(struct code *q, const char *text) {
     const char *own = strstr(text, "_kernels.h\"\n"), *begin = own ? strchr(own, '\n') + 1 : text, *end;
     for (const char *at = begin; (end = strstr(at, "\n}\n")); at = end) {

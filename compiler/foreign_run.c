@@ -1,6 +1,6 @@
-/* Custom operators in the interpreter: a source of the user's is compiled into a library, which this process loads. It
- * then runs with our rights and in our memory, as it will in the user's program: docs/adr/0022. Compiled when the
- * interpreter first comes to it; compiling a model runs none of it. */
+/* Custom operators in the interpreter: a user's source is compiled into a library, which this process loads. Its code
+ * then runs with our rights and in our memory, as it will in the user's program: docs/adr/0022. It is compiled when the
+ * interpreter first calls it; compiling a model runs none of it. */
 #include "compiler/foreign_run.h"
 #include "codegen/foreign_files.h"
 #include "compiler/build.h"
@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* The source, and behind it a function that takes the arguments as the interpreter has them. */
+/* Writes the source, followed by a function that takes the arguments in the interpreter's form. */
 static void put_source(struct ctx *c, struct text *out, const struct foreign *f) {
     const struct foreign_source *s = f->cpu.source;
     const char **args = NEWN(&c->arena, const char *, f->n + 1);
