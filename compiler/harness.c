@@ -1,5 +1,5 @@
-/* Runs of a compiled model on tensors: through files in its folder and the program NAME_main, on this machine or under
- * the target's emulator. See build.h; the file format is described in templates/project/run_main.c. */
+/* Runs a compiled model on tensors: through files in its folder and the program NAME_main, on this machine or in the
+ * target's emulator. See build.h; the file format is described in templates/project/run_main.c. */
 #include "compiler/build.h"
 #include "compiler/import/file.h"
 #include "ir/base/checked.h"
@@ -13,7 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 16, MAX_RANK = 32, OTHER_VARIANT = 4, NO_MEMORY = 5 }; /* the last two: statuses of programs */
+enum {
+    HEAD_BYTES = 16,
+    MAX_RANK = 32,
+    OTHER_VARIANT = 4,
+    NO_MEMORY = 5
+}; /* the last two are exit statuses of
+    * programs */
 
 int harness_by_time(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -87,7 +93,7 @@ static bool read_strings(struct arena *a, struct tensor *t, const uint8_t *p, co
     t->strs = v;
     return p == end;
 }
-/* Elements below 8 bits come one in each byte and are packed here. */
+/* Elements below 8 bits are read as one byte each and packed here. */
 static bool read_elements(struct arena *a, struct tensor *t, const uint8_t *p, const uint8_t *end) {
     int64_t n = tensor_count(t);
     if (t->type == STR) return read_strings(a, t, p, end);
@@ -120,7 +126,7 @@ struct tensor *harness_output(const struct harness *h, struct arena *a, int k) {
     return harness_tensor(h, a, format(h->c, "%s/out%d.nnt", h->w->folder, k));
 }
 
-/* What checked code never does; an emulator or a shell may stand between and add 128 to the signal's number. */
+/* Signals that correct code never raises; an emulator or a shell in between may add 128 to the signal's number. */
 static bool crashed(int status) { return status == 128 + SIGSEGV || status == 128 + SIGBUS || status == 128 + SIGFPE; }
 static void program_failed(const struct harness *h, const struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "";
@@ -145,7 +151,7 @@ static bool read_times(const struct harness *h, const char *s, int runs, double 
     }
     return true;
 }
-/* One line of count.txt for each run, those that warm up first. */
+/* One line of count.txt for each run, warm-up runs first. */
 static bool read_counts(const struct harness *h, int runs, int warmup) {
     char *path = format(h->c, "%s/count.txt", h->w->folder);
     FILE *f = fopen(path, "r");
@@ -160,7 +166,7 @@ static bool read_counts(const struct harness *h, int runs, int warmup) {
         diag(&h->c->diags, DIAG_ERROR, E_ENV, "the emulator counted instructions of %d runs only", n + warmup);
     return n == runs;
 }
-/* The emulator's plugin that counts; built by the machine's own compiler. */
+/* The emulator's counting plugin, built with this machine's own compiler. */
 static bool build_counter(const struct harness *h) {
     const char *cc[] = {"cc", "-O2", "-shared", "-fPIC", "-o", "count.so", "count.c", NULL};
     struct outcome o = process_run(cc, h->w->folder, 60);
@@ -175,7 +181,7 @@ struct command_line {
     const char **v;
     int n, cap;
 };
-/* Words of a bare program become one, which the emulator splits at blanks. */
+/* Arguments of a bare-metal program are joined into one, which the emulator splits at blanks. */
 static const char *joined(const struct harness *h, const struct command_line *v) {
     const char *s = "";
     for (int k = 0; k < v->n; k++) {

@@ -1,16 +1,11 @@
 /* Private to compiler/custom/: what the parts of the reader share.
  *
- *
- *
- *     custom.c     options to files to rows
- *
- *     clang.c      libclang itself
- *
- *     read.c       a file by libclang: which function, its parameters
- *
- *     comment.c    its comment: operator, shapes, attributes
- *
- *     c_formula.c  a function of scalars as a formula */
+ *   custom.c     options to files to rows
+ *   clang.c      libclang itself
+ *   read.c       a file by libclang: which function, its parameters
+ *   comment.c    its comment: operator, shapes, attributes
+ *   c_formula.c  a function of scalars as a formula
+ */
 #ifndef NN_COMPILER_CUSTOM_SOURCE_H
 #define NN_COMPILER_CUSTOM_SOURCE_H
 #include "compiler/custom/custom.h"

@@ -17,13 +17,13 @@ bool external_open(struct external *x, struct diags *d, struct arena *a, const c
     const char *folder = !slash                ? "."
                          : slash == model_path ? "/"
                                                : arena_printf(a, "%.*s", (int)(slash - model_path), model_path);
-    /* The user named this folder: links in its own path are fine. */
+    /* The user gave this folder: links in its own path are allowed. */
     x->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (x->folder < 0) diag_at(d, DIAG_ERROR, E_FILE, folder, NULL, "%s", strerror(errno));
     return x->folder >= 0;
 }
 
-/* What is wrong with a location before any file system is asked; NULL when nothing. */
+/* What is wrong with a location, before the file system is accessed; NULL: nothing. */
 static const char *bad_location(const char *s) {
     if (!*s) return "the location is empty";
     if (*s == '/') return "the location is an absolute path";
@@ -32,7 +32,7 @@ static const char *bad_location(const char *s) {
     return NULL;
 }
 
-/* Descends one component at a time, following no link: what openat2 does in one call. */
+/* Descends one component at a time without following links: what openat2 does in one call. */
 static int open_walk(int folder, const char *location) {
     int at = folder;
     for (const char *p = location;;) {
@@ -94,7 +94,7 @@ static bool map_location(struct external *x, const char *location, struct mapped
     return ok;
 }
 
-/* Files that were refused are kept too, so that a thousand tensors in one of them give one diagnostic. */
+/* Refused files are kept too, so that a thousand tensors in one of them give only one diagnostic. */
 static struct external_file *find_file(struct external *x, const char *location) {
     for (int i = x->files.n - 1; i >= 0; i--)
         if (strcmp(x->files.v[i].location, location) == 0) return &x->files.v[i];
@@ -106,7 +106,7 @@ static struct external_file *find_file(struct external *x, const char *location)
 
 bool external_bytes(struct external *x, const char *location, int64_t offset, int64_t length, const uint8_t **p,
                     size_t *n) {
-    if (x->folder < 0) return false; /* said so when it could not be opened */
+    if (x->folder < 0) return false; /* reported when it could not be opened */
     struct external_file *f = find_file(x, location);
     if (!f->ok) return false;
     if (offset < 0 || length < -1) return refuse(x, location, "offset or length is negative");

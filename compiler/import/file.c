@@ -20,7 +20,7 @@ bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path,
                        S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file"),
                false;
     *out = (struct mapped_file){(const uint8_t *)"", 0};
-    if (st.st_size == 0) /* cannot be mapped */
+    if (st.st_size == 0) /* empty files cannot be mapped */
         return true;
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) return diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno)), false;
@@ -30,7 +30,7 @@ bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path,
 
 bool file_map(struct diags *d, const char *path, struct mapped_file *out) {
     *out = (struct mapped_file){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a fifo must not hang us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: opening a fifo must not block */
     if (fd < 0) return diag_at(d, DIAG_ERROR, E_FILE, path, d->origin, "%s", strerror(errno)), false;
     bool ok = file_map_fd(d, E_FILE, fd, path, out);
     close(fd);
@@ -59,7 +59,8 @@ bool file_set_add(struct file_set *s, const char *name, const void *bytes, size_
     int fd = workdir_create(&s->work, name);
     return fd >= 0 && workdir_finish(&s->work, name, fd, write_all(fd, bytes, n));
 }
-/* Puts a file in its place; what had the name takes its old one. Where a file system cannot do that, it is gone. */
+/* Moves a file into place by exchanging it with the one that had the name. On file systems that cannot do that, the
+ * latter is lost. */
 static bool put(int from, int to, const char *name) {
     struct stat st;
     if (fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT && renameat(from, name, to, name) == 0;
@@ -92,7 +93,7 @@ void file_set_abandon(struct file_set *s) {
 }
 
 /* ---- one file */
-/* The folder that holds it, in a buffer of the caller's; false: errno. */
+/* The folder of the file, written to the caller's buffer; false: errno. */
 static bool folder_of(const char *path, char folder[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
     size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;

@@ -8,7 +8,7 @@ bool npz_is(const char *path) { return ends_with(path, ".npz"); }
 #ifdef HAVE_LIBZIP
 #include <zip.h>
 
-/* Deflate makes no more than about 1,032 bytes of one: who claims more lies, and gets no memory for it. */
+/* Deflate expands at most by a factor of about 1,032: larger claims are false, and no memory is allocated for them. */
 enum { MOST_FOR_ONE = 1040, SMALL = 1 << 16 };
 
 static zip_int64_t find(struct arena *a, zip_t *z, const char *const *names, bool only) {

@@ -27,7 +27,8 @@ static int version_in(struct importer *m, Onnx__OperatorSetIdProto *const *v, si
     return 0;
 }
 
-/* A domain that is used and not imported. Before IR 3 there were no opsets, and what has one version needs none. */
+/* A domain that is used but not imported. Before IR 3 there were no opsets, and domains with a single version need
+ * none. */
 static void tell_missing(struct importer *m, const char *domain) {
     bool before = m->model->has_ir_version && m->model->ir_version < 3;
     const char *key = onnx_key(m, "opset", domain, ""), *name = *domain ? domain : "ai.onnx";
@@ -106,7 +107,7 @@ static void note_dim_names(struct importer *m, const Onnx__TypeProto *t) {
     }
 }
 
-/* Names of initializers, which older models list as inputs too. */
+/* Names of initializers, which older models also list as inputs. */
 static struct map initializer_names(struct importer *m, const Onnx__GraphProto *p) {
     struct map names = {.arena = &m->c->arena};
     for (size_t i = 0; i < p->n_initializer; i++) {
@@ -215,7 +216,8 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     c->diags.origin = NULL;
     onnx_start(&m, o);
     bool ok = false;
-    struct diags found = {.arena = &c->arena}; /* what another kind of file would make of these is of no interest */
+    struct diags found = {.arena = &c->arena}; /* discarded: diagnostics about a file of another format would not
+                                                * help */
     m.model = onnx_unpack(&found, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
     bool whole = m.model && m.model->graph;
     if (!whole && !other_format_file(&c->diags, c->diags.file, data, n)) {

@@ -28,18 +28,18 @@ static expr symbol(struct importer *m, const char *name) {
         return onnx_error(m, E_LIMIT, "the inputs have more than %d symbolic dimensions", ONNX_MAX_SYMBOLS),
                x_poison(m->c);
     const struct sym *s = graph_sym(m->g, name, d.lo, d.hi);
-    if (d.ref) ((struct sym *)(uintptr_t)s)->ref = d.ref; /* just made by us */
+    if (d.ref) ((struct sym *)(uintptr_t)s)->ref = d.ref; /* created by us just now, so it may be modified */
     return x_sym(m->c, s);
 }
 
 expr onnx_unnamed_dim(struct importer *m, const char *input, int i) {
     const char *name = internf(m->c->names, "%s_d%d", input, i);
-    while (map_get(&m->dim_names, PKEY(name))) /* a dim_param of another input may be called so */
+    while (map_get(&m->dim_names, PKEY(name))) /* a dim_param of another input may have this name */
         name = internf(m->c->names, "%s_", name);
     return symbol(m, name);
 }
 
-/* Some exporters give all unknown dims the same name; those are not one size. */
+/* Some exporters give all unknown dims the same name, although they are not one size. */
 static bool is_no_name(const char *s) {
     static const char *const names[] = {"", "?", "*", "-1", "None", "none"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -53,14 +53,14 @@ static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimensio
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && !is_no_name(d->dim_param))
         return symbol(m, intern(m->c->names, d->dim_param));
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value < -1) {
-        /* -1 is how some exporters say that they do not know */
+        /* some exporters write -1 for unknown */
         onnx_error(m, E_SIZE, "dimension %d is %lld", i, (long long)d->dim_value);
         diag_help(&m->c->diags, "say the shape with --shape '%s=1x3x?x?' (? for any size)", input);
     }
     return onnx_unnamed_dim(m, input, i);
 }
 
-/* A shape of which only the rank is said. */
+/* A shape with only the rank given. */
 static const struct shape_option *open_shape(struct importer *m, const struct said_rank *r) {
     struct shape *s = NEW(&m->c->arena, struct shape);
     struct shape_option *x = NEW(&m->c->arena, struct shape_option);
@@ -95,7 +95,7 @@ struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *
     if (!t)
         onnx_error(m, E_TYPE, "element type %d of %s is not known", p->elem_type,
                    input ? diag_quote(&m->c->arena, input) : "a value");
-    if (!input || (!shape && !given)) /* but that it is a scalar, a body may say of its parameter */
+    if (!input || (!shape && !given)) /* except that a body may declare its parameter a scalar */
         return type_tensor(m->c, t, NULL, !input && shape && !shape->n_dim ? 0 : -1);
     int rank = given ? given->rank : shape->n_dim > 32 ? 33 : (int)shape->n_dim;
     if (rank > 32)
@@ -239,7 +239,7 @@ const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__Attr
             for (size_t i = 0; !a && i < f->function->n_attribute_proto; i++)
                 if (f->function->attribute_proto[i]->name && strcmp(f->function->attribute_proto[i]->name, name) == 0)
                     a = f->function->attribute_proto[i];
-            return a; /* defaults refer to nothing */
+            return a; /* defaults are never references */
         }
         f = f->caller;
     }

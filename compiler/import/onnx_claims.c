@@ -1,5 +1,5 @@
-/* ONNX import: what a model says of itself that need not be so. Outputs that are missing or listed twice, inputs that
- * nothing reads, defaults of inputs; and the types that it declares, which are kept until inference knows better
+/* ONNX import: claims of a model that may be wrong. Outputs that are missing or listed twice, inputs that nothing
+ * reads, defaults of inputs; and declared types, which are kept until inference has the actual ones
  * (compiler/graph/declared.c). */
 #include "compiler/import/onnx_import.h"
 #include <string.h>
@@ -31,8 +31,8 @@ static void unread_inputs(struct importer *m) {
         if (!top->params.v[k]->uses.n) add_name(m, &l, top->params.v[k]->name);
     complain(m, &l, "is never read", "are never read");
 }
-/* Since IR 4 a weight that is listed as an input is a default, which a caller may replace; before, all had to be
- * listed. */
+/* Since IR 4 a weight that is also listed as an input is a default, which a caller may replace; before, all weights had
+ * to be listed. */
 static void defaults_of_inputs(struct importer *m) {
     const Onnx__GraphProto *p = m->model->graph;
     struct map inputs = {.arena = &m->c->arena};
@@ -51,8 +51,8 @@ static void defaults_of_inputs(struct importer *m) {
     if (any) diag_help(&m->c->diags, "--keep-inputs lets the caller give them");
 }
 
-/* ---- outputs. Each value is defined once, but may be listed twice: the checker and ONNX Runtime take that, and the
- * program has a result for each. */
+/* ---- outputs. Each value is defined once, but may be listed twice: the checker and ONNX Runtime accept that, and the
+ * program then has a result for each. */
 static void outputs(struct importer *m) {
     struct map seen = {.arena = &m->c->arena};
     for (int k = 0; k < m->g->outputs.n; k++) {

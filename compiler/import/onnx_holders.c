@@ -1,6 +1,6 @@
-/* ONNX import: inputs that are sequences, optionals or maps. What they hold is known when the model is compiled, by
- * --shape or from data: each tensor becomes an input of its own, and a node at the head of the graph says what is made
- * of them. From there on they are like those that nodes make (lower/ops/sequence.c); docs/adr/0005. */
+/* ONNX import: inputs that are sequences, optionals or maps. Their contents are known at compile time, from --shape or
+ * from data: each tensor becomes a separate input, and a node at the head of the graph combines them. After that they
+ * are treated like those made by nodes (lower/ops/sequence.c); docs/adr/0005. */
 #include "compiler/import/onnx_import.h"
 #include <string.h>
 
@@ -9,7 +9,7 @@ static struct type *type_copy(struct importer *m, struct type t) {
     *p = t;
     return p;
 }
-/* What p declares; TENSOR for everything that is no sequence, optional or map. */
+/* The kind that p declares; TENSOR for everything except sequences, optionals and maps. */
 static enum value_kind kind_of(const Onnx__TypeProto *p) {
     if (!p) return VALUE_TENSOR;
     if (p->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) return VALUE_SEQUENCE;
@@ -18,7 +18,7 @@ static enum value_kind kind_of(const Onnx__TypeProto *p) {
     const Onnx__TypeProto *e = p->optional_type->elem_type;
     return e && e->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ? VALUE_OPTIONAL_SEQUENCE : VALUE_OPTIONAL;
 }
-/* The tensors that it holds; NULL: it holds something else. */
+/* The type of the tensors that it holds; NULL: it holds something else. */
 static const Onnx__TypeProto__Tensor *tensors_of(const Onnx__TypeProto *p, enum value_kind kind) {
     const Onnx__TypeProto *e = kind == VALUE_SEQUENCE ? p->sequence_type->elem_type : p->optional_type->elem_type;
     if (kind == VALUE_OPTIONAL_SEQUENCE) e = e->sequence_type->elem_type;
@@ -40,7 +40,7 @@ static struct value *holder_node(struct importer *m, const char *op, struct valu
     h->origin = m->c->diags.origin;
     return h->outs.v[0];
 }
-/* The node that stands for the input. */
+/* Creates the node that represents the input. */
 static struct value *hold(struct importer *m, enum value_kind kind, const struct type *elem, struct value *const *v,
                           const struct shape_option *x) {
     struct value *sequence = NULL;
@@ -83,7 +83,7 @@ bool onnx_holder(struct importer *m, struct scope *s, int k, const char *name, c
     if (kind == VALUE_MAP) return map_input(m, s, name, type);
     const Onnx__TypeProto__Tensor *p = tensors_of(type, kind);
     const struct shape_option *x = onnx_shape_of(m, name);
-    if (!p && !x) return false; /* refused by inference */
+    if (!p && !x) return false; /* inference will refuse it */
     if (p && !x && m->o.contents) x = m->o.contents(m->o.env, k, name, kind);
     if (!x) return false;
     if (!p) onnx_error(m, E_TYPE, "a sequence or optional of something else than tensors is not supported");

@@ -7,7 +7,7 @@
 #include "compiler/import/onnx.h"
 #include "compiler/import/tensor_io.h"
 
-/* Loops over these lists stand inside of loops over nodes; no honest model comes near. */
+/* Loops over these lists run inside loops over nodes, so they are limited; normal models are far below. */
 enum {
     ONNX_NESTING = 32,
     ONNX_MAX_ATTRS = 1000,
@@ -22,17 +22,17 @@ struct frame {
     const Onnx__FunctionProto *function; /* NULL in the model's own graphs */
     const Onnx__NodeProto *call;
     const struct frame *caller;
-    const char *prefix, *origin; /* of names, and of origin texts */
+    const char *prefix, *origin; /* prefix of names and of origin texts */
     int depth;
 };
-/* The names that one region sees, besides those of the regions around it. */
+/* The names visible in one region, besides those of the enclosing regions. */
 struct scope {
     struct scope *outer; /* NULL: nothing may be captured */
     struct region *region;
     const struct frame *frame;
     struct map names;           /* interned name -> value, or ABSENT */
     struct captured *captured;  /* of the node that owns region; NULL at the top */
-    VEC(struct value *) params; /* what stands for captured value k in here; NULL: not used so far */
+    VEC(struct value *) params; /* the parameter for captured value k in this region; NULL: not used so far */
     int depth;
 };
 struct captured {
@@ -48,7 +48,7 @@ struct unknown_op {
 struct importer {
     struct ctx *c;
     struct graph *g;
-    const Onnx__ModelProto *model; /* NULL: the model is none of ONNX */
+    const Onnx__ModelProto *model; /* NULL: not an ONNX model */
     struct import_options o;       /* with the defaults filled in */
     struct tensor_reader reader;
     struct external external;
@@ -59,13 +59,15 @@ struct importer {
     struct map told; /* interned key -> 1 + place in unknown; keys of warnings given */
     int64_t bytes;
     int nodes;
-    bool stopped; /* a limit was hit */
+    bool stopped; /* a limit was exceeded */
 };
 
 /* onnx.c */
 void onnx_start(struct importer *m, const struct import_options *o); /* options and empty tables */
-void onnx_check_options(struct importer *m); /* after the inputs: an option that names nothing is a typing error */
-int onnx_version(struct importer *m, const struct frame *f, const char *domain); /* opset in force; 0: none imported */
+void onnx_check_options(struct importer *m); /* to be called after the inputs: an option with an unknown name is a
+                                              * typing error */
+int onnx_version(struct importer *m, const struct frame *f, const char *domain); /* the opset in use; 0: none
+                                                                                  * imported */
 const char *onnx_domain(struct importer *m, const char *domain);                 /* interned; "" for ai.onnx */
 void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) NN_PRINTF(3, 4);
 
@@ -85,8 +87,8 @@ struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *
                              const struct shape *given, const char *from, bool part);
 expr onnx_unnamed_dim(struct importer *m, const char *input, int i);             /* a symbol for dim i */
 const struct shape_option *onnx_shape_of(struct importer *m, const char *input); /* --shape, --rank; NULL: not given */
-void onnx_take_ranks(struct importer *m); /* --rank of values that are no inputs, when all are there */
-/* The attribute that stands here, after references to a function's attributes; NULL: the caller does not give it. */
+void onnx_take_ranks(struct importer *m); /* applies --rank to values that are not inputs, once all exist */
+/* The attribute, with references to a function's attributes resolved; NULL: the caller does not give it. */
 const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a);
 enum attr_kind_result {
     ATTR_OK,

@@ -2,7 +2,7 @@
 #include "compiler/import/onnx_kinds.h"
 
 #define TYPE(t) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##t
-/* Of two rows for one kind, the first is what is written. */
+/* If a kind has two rows, the first is written. */
 static const struct {
     Onnx__AttributeProto__AttributeType type;
     enum attr_kind kind;

@@ -1,14 +1,15 @@
-/* ONNX import: graphs and functions to regions and nodes. A graph is read in three rounds, because exporters do not all
- * sort: declare every name, then connect inputs and read bodies, then inline the calls of model-local functions. */
+/* ONNX import: graphs and functions to regions and nodes. A graph is read in three rounds, because not all exporters
+ * sort nodes: declare every name, then connect inputs and read bodies, then inline the calls of model-local
+ * functions. */
 #include "compiler/import/onnx_import.h"
 #include "ir/graph/op.h"
 #include <string.h>
 
-/* Bound to a function's input that the caller left out. */
+/* Bound to a function's input that the caller omitted. */
 static struct value absent_input;
 #define ABSENT (&absent_input)
 
-/* A node between the rounds. function: it is a call. */
+/* A node during the three rounds. function: it is a call. */
 struct pending {
     const Onnx__NodeProto *proto;
     struct node *node; /* NULL: a Constant, already bound */
@@ -16,7 +17,7 @@ struct pending {
 };
 
 static const char *quote(struct importer *m, const char *s) { return diag_quote(&m->c->arena, s); }
-/* Names inside of functions, for people; long ones stay as they are, so that inlining cannot multiply their bytes. */
+/* Names inside of functions, for messages; long ones get no prefix, so that inlining cannot multiply their bytes. */
 static const char *prefixed(struct importer *m, const struct frame *f, const char *s) {
     bool shown = f && *s && strlen(f->prefix) + strlen(s) < 200;
     return shown ? internf(m->c->names, "%s/%s", f->prefix, s) : s;
@@ -32,7 +33,7 @@ bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct 
     return true;
 }
 
-/* The value that stands for `outer` in the body with scope s. */
+/* The value that represents `outer` in the body with scope s. */
 static struct value *capture(struct importer *m, struct scope *s, struct value *outer) {
     struct arena *a = &m->c->arena;
     struct captured *all = s->captured;
@@ -47,8 +48,7 @@ static struct value *capture(struct importer *m, struct scope *s, struct value *
     return s->params.v[k];
 }
 
-/* NULL: no such name. Constants are seen everywhere; anything else from outside is captured on the way, level by level.
- */
+/* NULL: no such name. Constants are visible everywhere; other outer values are captured, level by level. */
 static struct value *look_up(struct importer *m, struct scope *s, const char *name) {
     struct value *v = map_get(&s->names, PKEY(name));
     if (v || !s->outer) return v;
@@ -86,7 +86,8 @@ void onnx_functions(struct importer *m) {
 }
 
 /* ---- round 1: names */
-/* t NULL: it cannot be read, which was said. The name is there, so that it is not said again of all that read it. */
+/* t NULL: the tensor could not be read, which was reported. Its name is declared anyway, so that its readers cause no
+ * further errors. */
 static void initializer(struct importer *m, struct scope *s, const char *name, const struct tensor *t) {
     onnx_declare(m, s, name, t ? graph_const(m->g, name, t) : ABSENT);
 }
@@ -106,7 +107,7 @@ static void initializers(struct importer *m, struct scope *s, const Onnx__GraphP
 static const char *node_origin(struct importer *m, const struct scope *s, const Onnx__NodeProto *p, int number) {
     const struct node *owner = s->region->owner;
     const char *outer = owner ? owner->origin : s->frame ? s->frame->origin : NULL;
-    if (node_is(owner, "If")) /* it has two bodies */
+    if (node_is(owner, "If")) /* If has two bodies */
         outer = internf(m->c->names, "%s %s", outer, node_region(owner, "else_branch") == s->region ? "else" : "then");
     const char *op = onnx_text(p->op_type);
     const struct op *row = op_of_model(m->c, onnx_domain(m, onnx_text(p->domain)), op);
@@ -140,7 +141,7 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
         m->stopped = true;
         return;
     }
-    if (domain_is_ours(domain)) /* their makers vouch for what they are given */
+    if (domain_is_ours(domain)) /* they trust their operands, as only the compiler makes them */
         onnx_error(m, E_OP, "operators of the domain %s are made by the compiler; no ONNX model may hold them", domain);
     if (!*domain && strcmp(op, "Constant") == 0) {
         declare_constant(m, s, p);
@@ -198,7 +199,7 @@ static void body(struct importer *m, struct scope *outer, struct node *n, const 
     onnx_graph(m, s, p);
 }
 
-/* All bodies of a node take all of its captured values, in the same order, behind their own parameters. */
+/* All bodies of a node get all of its captured values, in the same order, after their own parameters. */
 static void close_body(struct importer *m, const struct scope *s, int own) {
     struct region *r = s->region;
     r->params.n = own;
@@ -213,7 +214,7 @@ static void close_body(struct importer *m, const struct scope *s, int own) {
     }
 }
 
-/* Where captured values begin: behind the slots of the operator that are not variadic, whether the model fills them. */
+/* Index of the first captured value: after the non-variadic slots of the operator, even if the model fills fewer. */
 static int own_inputs(const struct node *n) {
     int slots = 0;
     while (n->op && n->op->ins[slots].name && !(n->op->ins[slots].flags & VARIADIC)) slots++;
@@ -250,7 +251,7 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
         }
     }
     if (!bodies.n) return;
-    node_drop_attr(n, "captures"); /* ours; nothing that a model may say */
+    node_drop_attr(n, "captures"); /* the compiler's own attribute; a model must not set it */
     for (int i = 0; i < bodies.n; i++) close_body(m, &bodies.v[i], own.v[i]);
     int first = own_inputs(n);
     for (int k = 0; k < captured.values.n; k++) node_set_input(n, first + k, captured.values.v[k]);
@@ -277,7 +278,7 @@ static struct batch read_nodes(struct importer *m, struct scope *s, Onnx__NodePr
     return b;
 }
 
-/* ---- round 3: calls. By now all uses of a call's outputs exist, so that replacing them reaches every one. */
+/* ---- round 3: calls. All uses of a call's outputs exist by now, so that replacing them reaches every one. */
 static void inline_calls(struct importer *m, struct scope *s, const struct batch *b);
 
 static bool is_recursive(const struct frame *f, const Onnx__FunctionProto *p) {
@@ -342,7 +343,7 @@ static void inline_call(struct importer *m, struct scope *s, const struct pendin
     m->c->diags.origin = n->origin;
     if (!r) return;
     int nresults = r->results.n;
-    for (int k = 0; k < nresults && k < n->outs.n; k++) /* a parameter keeps the name it has outside */
+    for (int k = 0; k < nresults && k < n->outs.n; k++) /* a parameter keeps its outer name */
         if (n->outs.v[k] && r->results.v[k]->def) r->results.v[k]->name = n->outs.v[k]->name;
     region_inline(r, n, args, results);
     for (int k = 0; k < n->outs.n; k++) {

@@ -1,5 +1,5 @@
 /* ONNX import: checks every node against the registry and rewrites older opset versions into the newest form, so that
- * all passes see one. Unsupported operators are collected, one diagnostic for each. */
+ * all passes see only one. Unsupported operators are collected, with one diagnostic for each. */
 #include "compiler/import/onnx_import.h"
 #include "ir/base/nearest.h"
 #include "ir/graph/op.h"
@@ -24,7 +24,7 @@ static const char *nearest_attribute(const struct op *op, const char *name) {
     return nearest_name(name, names, n);
 }
 
-/* An attribute that the row does not name has no effect: worth a word, once for each operator and name. */
+/* Warns, once for each operator and name, about an attribute that the row does not have, because it has no effect. */
 static void check_attributes(struct importer *m, const struct node *n) {
     for (int k = 0; k < n->attrs.n; k++) {
         const struct attr *a = &n->attrs.v[k];
@@ -40,14 +40,14 @@ static void check_attributes(struct importer *m, const struct node *n) {
     }
 }
 
-/* Runs the upgrades of the node's row. True: the node has become another operator, whose row comes next. */
+/* Runs the upgrades of the node's row. true: the node became another operator, whose row comes next. */
 static bool upgrade_by_row(struct node *n) {
     const struct op *row = n->op;
     for (const struct op_upgrade *u = row->upgrades; u && u->upto; u++) {
         if (n->version > u->upto) continue;
         trace_because(n->in->graph, NULL, "what the newest form of the operator says stands in its place");
         u->fn(n);
-        if (!n->in) return false; /* replaced by others, of the newest version */
+        if (!n->in) return false; /* replaced by other nodes, of the newest version */
         n->op = op_of_model(n->in->graph->ctx, n->domain, n->op_type);
         if (n->op != row) return n->op != NULL;
     }
@@ -77,12 +77,12 @@ static void visit(void *env, struct node *n) {
         diag_help(d, "convert the model to a newer opset (onnx.version_converter)");
     } else {
         upgrade(n);
-        if (n->in && n->op && m->model) check_attributes(m, n); /* TFLite: the schema has none that are unknown */
+        if (n->in && n->op && m->model) check_attributes(m, n); /* TFLite's schema has no unknown attributes */
     }
     d->origin = before;
 }
 
-/* Operators, or whole domains (op NULL), for which there is a way round that the general advice does not name. */
+/* Operators, or whole domains (op NULL), with a workaround that the general advice does not mention. */
 static const char *advice(const struct unknown_op *u) {
     static const char *const search =
                                  "the search over tokens calls the decoder many times: compile the decoder, which is "
@@ -163,7 +163,7 @@ static const char *advice(const struct unknown_op *u) {
            "filled in: docs/custom-operators.md), or export it as standard operators or as a model function";
 }
 
-/* Of the same domain; NULL: none is near. */
+/* The nearest operator of the same domain; NULL: none is near. */
 static const char *nearest_operator(struct importer *m, const struct unknown_op *u) {
     VEC(const char *) names = {0};
     for (int k = 0; k < op_count(); k++)

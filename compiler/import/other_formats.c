@@ -1,5 +1,5 @@
-/* Files that are given for an ONNX model by mistake: what they are, and how to get an ONNX model from them. First of
- * all on the way from model to source, and only when the way ends at once. */
+/* Files that are mistaken for an ONNX model: recognises what they are, and says how to get an ONNX model from them.
+ * Used only when the import has failed. */
 #include "compiler/import/onnx.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -28,8 +28,8 @@
 
 struct other_format {
     size_t at;
-    const char *begin;  /* what stands at byte `at`; NULL: anything */
-    const char *mark;   /* what stands somewhere near the beginning or the end */
+    const char *begin;  /* the contents at byte `at`; NULL: anything */
+    const char *mark;   /* text that occurs near the beginning or the end */
     const char *ending; /* of the path */
     const char *what, *route;
 };
@@ -42,7 +42,7 @@ struct other_format {
 #define NCNN                                                                                                           \
     .what = "a model of ncnn",                                                                                         \
     .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"
-/* The first row that fits tells. In `route`, FILE stands for the path. */
+/* The first matching row is used. In `route`, FILE stands for the path. */
 static const struct other_format rows[] = {
     {.begin = "version https://git-lfs", .what = "a pointer of Git LFS", .route = "`git lfs pull` fetches the model"},
     {.at = 4,
@@ -105,7 +105,7 @@ static const struct other_format rows[] = {
      .route = "`unxz FILE`"},
     {.begin = "\50\265\57\375", .what = "a compressed file", .route = "`unzstd FILE`"},
     {.begin = "graph \"", .what = "a graph as text", .route = "`gcc2nn opt FILE` reads it"},
-    /* formats without a mark of their own */
+    /* formats without a signature */
     {.ending = "saved_model.pb",
      .what = "a TensorFlow SavedModel",
      .route = "`python3 -m tf2onnx.convert --saved-model FOLDER --output model.onnx`, with the folder that it lies in"},
@@ -146,7 +146,7 @@ static bool holds(const uint8_t *data, size_t n, const char *mark) {
         if (data[k] == (uint8_t)*mark && !memcmp(data + k, mark, length)) return true;
     return false;
 }
-/* Names of members stand at the ends of archives, classes at the beginning of pickles. */
+/* Names of members are at the ends of archives, classes at the beginning of pickles. */
 static bool marked(const uint8_t *data, size_t n, const char *mark) {
     enum { LOOKED_AT = 1 << 16 };
     size_t part = n < LOOKED_AT ? n : LOOKED_AT;
@@ -171,7 +171,7 @@ static const struct other_format *folder_kind(struct arena *a, const char *path)
     if (access(arena_printf(a, "%s/Manifest.json", path), F_OK) == 0) return &ml_package;
     return access(arena_printf(a, "%s/config.json", path), F_OK) == 0 ? &hugging_face : NULL;
 }
-/* A path that a shell would take apart stays FILE. */
+/* A path with special characters of the shell is shown as FILE. */
 static const char *route_of(struct arena *a, const struct other_format *f, const char *path) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=,@";
     const char *at = strstr(f->route, "FILE");

@@ -29,7 +29,7 @@ static bool wrong(struct diags *d, const char *why) {
                  "anew, or give the values as .npy");
     return false;
 }
-/* Memory for a picture of this size, if it is wanted. */
+/* Allocates a picture of this size, if `fits` accepts it. */
 static bool make_room(struct diags *d, int64_t width, int64_t height, picture_fits *fits, void *env,
                       struct picture *p) {
     *p = (struct picture){.width = width, .height = height};

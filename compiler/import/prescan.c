@@ -1,5 +1,5 @@
-/* Wire format check and compaction of ONNX messages; see prescan.h. The schema is the descriptors that protoc-c makes
- * of onnx.proto, so there is no second table to keep in step. */
+/* Wire format check and compaction of ONNX messages; see prescan.h. The schema is taken from the descriptors that
+ * protoc-c generates from onnx.proto, so there is no second table to maintain. */
 #include "compiler/import/prescan.h"
 #include "ir/base/die.h"
 #include "ir/base/vec.h"
@@ -11,13 +11,13 @@ const struct prescan_limits prescan_default_limits = {PRESCAN_DEPTH, 1 << 23, 1 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 enum { RAW_DATA = 9, RAW_SPAN = 1000 };
 
-/* A message that is being read. Sizes of the compact form are counted up while its fields go by. */
+/* A message that is being read. The size of its compact form is summed up as its fields are scanned. */
 struct frame {
     const ProtobufCMessageDescriptor *type;
     size_t end, compact;
-    int number;    /* in order of opening: where its compact size is kept */
+    int number;    /* in order of opening: index of its compact size */
     unsigned tag;  /* of the field that it is */
-    uint64_t seen; /* singular fields, by their place in the descriptor */
+    uint64_t seen; /* singular fields seen, by their index in the descriptor */
 };
 
 struct scan {
@@ -28,13 +28,13 @@ struct scan {
     struct frame frames[PRESCAN_DEPTH];
     int depth;
     int64_t fields;
-    bool short_of;     /* the field that is wrong goes on behind its message */
+    bool short_of;     /* the invalid field extends beyond its message */
     VEC(size_t) sizes; /* compact size of each message, in order of opening */
     struct raw_spans *spans;
 };
 
 struct field {
-    size_t start, payload, end; /* tag, contents and what follows */
+    size_t start, payload, end; /* offsets of tag, contents and end */
     unsigned tag, wire;
     const ProtobufCFieldDescriptor *row; /* NULL: unknown */
 };
@@ -118,19 +118,19 @@ static unsigned wire_of(ProtobufCType t) {
     }
 }
 
-/* Is it text from the beginning on? */
+/* Does the file look like text? */
 static bool is_text(const uint8_t *p, size_t n) {
     enum { LOOKED_AT = 64 };
     bool text = n > 0;
     for (size_t k = 0; k < n && k < LOOKED_AT; k++) text &= (p[k] >= ' ' && p[k] < 0x7f) || strchr("\t\r\n", p[k]);
     return text;
 }
-/* Does the first byte begin a field of the message? */
+/* Can the first byte begin a field of the message? */
 static bool begins_as(const ProtobufCMessageDescriptor *root, uint8_t first) {
     const ProtobufCFieldDescriptor *row = protobuf_c_message_descriptor_get_field(root, first >> 3);
     return row && wire_of(row->type) == (first & 7u);
 }
-/* What somebody sees who has given the file; the byte is for those who look into it. */
+/* The error in the user's terms; the byte offset is for those who examine the file. */
 static const char *headline(const struct scan *s) {
     const struct frame *f = &s->frames[s->depth ? s->depth - 1 : 0];
     size_t size = s->frames[0].end;
@@ -201,7 +201,7 @@ static void close_message(struct scan *s) {
     if (s->depth) s->frames[s->depth - 1].compact += head_size(f->tag, f->compact) + f->compact;
 }
 
-/* Checks everything and measures. */
+/* Checks everything and computes the sizes. */
 static bool measure(struct scan *s, size_t size, const ProtobufCMessageDescriptor *root) {
     size_t at = 0;
     s->frames[0].type = root; /* for fail() before the first message is open */
@@ -235,7 +235,7 @@ static bool measure(struct scan *s, size_t size, const ProtobufCMessageDescripto
     return true;
 }
 
-/* The same walk again, now over bytes that are known to be well formed. */
+/* The same walk again, over bytes now known to be well formed. */
 static uint8_t *write_compact(struct scan *s, size_t size, const ProtobufCMessageDescriptor *root, uint8_t *p) {
     size_t at = 0;
     int opened = 1;

@@ -1,16 +1,16 @@
-/* The first thing that happens to ONNX bytes: an iterative check of the wire format, so that protobuf-c, which recurses
- * and copies, only ever sees small and well-formed messages.
+/* The first step with ONNX bytes: an iterative check of the wire format, so that protobuf-c, which recurses and copies,
+ * only ever gets small and well-formed messages.
  *
  * How large payloads avoid the copy: the scan also measures a compact form of the message, in which
  *   - every TensorProto.raw_data longer than RAW_KEPT bytes is replaced by TensorProto.raw_span = 1 + its number in a
  *     side table of (offset, length) in the file,
- *   - unknown fields are gone,
+ *   - unknown fields are dropped,
  *   - the lengths of the enclosing messages are recomputed.
  * The compact form is then written and given to protobuf-c; it is about as large as the graph without its weights. As
- * the number travels inside of the message, a tensor finds its bytes whatever order the tree is walked in, and a file
- * cannot forge one, because field 1000 counts as unknown on the way in.
+ * the number is inside of the message, a tensor finds its bytes whatever order the tree is walked in, and a file cannot
+ * forge one, because field 1000 counts as unknown in the input.
  *
- * Stricter than protobuf: a singular field may come once only, strings hold no NUL, groups do not exist. */
+ * Stricter than protobuf: a singular field may occur only once, strings contain no NUL, groups do not exist. */
 #ifndef NN_COMPILER_IMPORT_PRESCAN_H
 #define NN_COMPILER_IMPORT_PRESCAN_H
 #include "compiler/import/onnx.pb-c.h"
@@ -21,7 +21,7 @@ enum { RAW_KEPT = 1024, PRESCAN_DEPTH = 100 };
 
 struct prescan_limits {
     int depth;                /* nested messages, at most PRESCAN_DEPTH */
-    int64_t messages, fields; /* in the whole file: each costs memory far beyond its bytes */
+    int64_t messages, fields; /* in the whole file: each needs far more memory than its bytes */
     size_t compact_bytes;     /* without large raw_data: protobuf's own limit is 2 GiB */
 };
 extern const struct prescan_limits prescan_default_limits;
@@ -30,7 +30,7 @@ struct raw_span {
     size_t offset, length;
 };
 struct raw_spans {
-    const uint8_t *file; /* what the offsets count from */
+    const uint8_t *file; /* base of the offsets */
     struct raw_span *v;
     int n, cap;
 };
@@ -40,7 +40,7 @@ struct compact {
     struct raw_spans spans;
 };
 
-/* Checks data as a message of type root and makes its compact form, both in arena a. limits NULL: the default ones.
+/* Checks data as a message of type root and creates its compact form, both in arena a. limits NULL: the default ones.
  * false: a diagnostic with the byte offset was recorded (E_ONNX, E_LIMIT). */
 bool prescan(struct diags *d, struct arena *a, const uint8_t *data, size_t size, const ProtobufCMessageDescriptor *root,
              const struct prescan_limits *limits, struct compact *out);

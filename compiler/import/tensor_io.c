@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the elements of a type stand in a TensorProto when they are not raw_data. */
+/* The field of a TensorProto that has the elements of a type if they are not in raw_data. */
 enum typed_field { IN_NONE, IN_FLOAT, IN_INT32, IN_INT64, IN_DOUBLE, IN_UINT64, IN_STRING };
 
 static enum typed_field typed_field(enum dtype t) {
@@ -40,7 +40,7 @@ static size_t field_count(const Onnx__TensorProto *p, enum typed_field f) {
     }
 }
 
-/* Says what is wrong with tensor p and gives NULL. */
+/* Reports what is wrong with tensor p and returns NULL. */
 static struct tensor *wrong(struct tensor_reader *r, const Onnx__TensorProto *p, enum diag_code code,
                             const char *what) {
     return diag(r->diags, DIAG_ERROR, code, "tensor %s: %s", diag_quote(r->arena, p->name ? p->name : ""), what), NULL;
@@ -157,7 +157,7 @@ static struct tensor *from_typed_field(struct tensor_reader *r, const Onnx__Tens
     return ok ? t : wrong(r, p, E_ONNX, "an element does not fit its type");
 }
 
-/* Type and shape, without data: bytes is NULL, nbytes what they will need. */
+/* Type and shape, without data: bytes is NULL, nbytes their size. */
 static struct tensor *header(struct tensor_reader *r, const Onnx__TensorProto *p, int64_t *count) {
     enum dtype type = dtype_by_onnx(p->data_type);
     if (type == NONE) return wrong(r, p, E_TYPE, "unknown element type");
@@ -233,7 +233,7 @@ void tensor_fill_splat(const struct tensor *t, uint8_t *out, size_t n) {
     uint8_t element[16];
     size_t size = bits < 8 ? 1 : (size_t)dtype_bytes(t->type);
     memcpy(element, p, size);
-    if (bits < 8) { /* into every part of the byte */
+    if (bits < 8) { /* pack the value into every part of the byte */
         element[0] = (uint8_t)(p[0] & ((1u << bits) - 1));
         for (int shift = bits; shift < 8; shift *= 2) element[0] |= (uint8_t)(element[0] << shift);
     }
@@ -270,7 +270,7 @@ void tensor_to_proto(const struct tensor *t, struct text *out) {
 enum { ELEM_TENSOR = 1, ELEM_SEQUENCE = 3, ELEM_MAP = 4 };
 
 static bool take_tensors(struct tensor_reader *r, Onnx__TensorProto **p, size_t n, struct value_io *v) {
-    v->n = (int)n; /* the scan limits the number of messages */
+    v->n = (int)n; /* the scan limits the number of messages, so this fits */
     v->tensors = NEWN(r->arena, struct tensor *, n);
     for (size_t i = 0; i < n; i++)
         if (!(v->tensors[i] = tensor_from_proto(r, p[i]))) return false;
