@@ -1,4 +1,4 @@
-/* Reads and writes files of a machine's numbers; see machine_file.h. */
+/* Reads and writes files with a machine's numbers; see machine_file.h. */
 #include "compiler/machine_file.h"
 #include "compiler/import/file.h"
 #include "ir/base/nearest.h"
@@ -16,7 +16,7 @@ static int row_named(const char *name) {
 }
 
 /* ---- writing */
-/* Of a number's digits, as few as say it to the bit. */
+/* The smallest number of digits that reproduces the value exactly. */
 static size_t digits_of(double v) {
     char s[32];
     const char *end;
@@ -42,7 +42,8 @@ void machine_file_print(const struct machine_file *f, struct text *out) {
     }
     json_t *root = json_pack("{s:i, s:s, s:o, s:o}", MACHINE_FORMAT_KEY, FORMAT, "target", f->target->name, "cpu",
                              json_name(&a, f->cpu), "numbers", numbers);
-    char *s = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)); /* what is read is what was written */
+    char *s = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)); /* reading gives exactly the values
+                                                                               * written */
     if (!s) BUG("a file of a machine's numbers cannot be printed");
     text_printf(out, "%s\n", s);
     free(s);
@@ -70,7 +71,7 @@ static void refuse(struct reading *r, const char *fmt, ...) {
     r->ok = false;
 }
 static const char *quote(struct reading *r, const char *s) { return diag_quote(&r->c->arena, s); }
-/* Keys that nobody reads would be numbers that somebody believes in. */
+/* Unknown keys are errors: otherwise users would believe that their numbers have an effect. */
 static void know_all(struct reading *r, json_t *object, const char *const *names, int n) {
     const char *key;
     json_t *value;
@@ -103,7 +104,7 @@ static void read_numbers(struct reading *r, json_t *numbers, struct machine_file
         f->values[row] = read_number(r, &machine_numbers[row], numbers);
     }
 }
-/* What each of them allows by itself and no machine has. */
+/* Combinations of numbers that are valid one by one, but that no machine has. */
 static void look_at_sizes(struct reading *r, const struct machine_file *f) {
     double l1 = f->values[row_named("l1.bytes")], l2 = f->values[row_named("l2.bytes")],
            line = f->values[row_named("line")], ways = f->values[row_named("l1.ways")];

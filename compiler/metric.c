@@ -1,4 +1,4 @@
-/* See metric.h. Labels are in label.txt of a sample: of top1 a class for each row of the first output, of map a line
+/* See metric.h. Labels are in label.txt of a sample: for top1 a class for each row of the first output, for map a line
  * "CLASS X0 Y0 X1 Y1" for each object. */
 #include "compiler/metric.h"
 #include "compiler/import/file.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct object { /* a label, or what was detected */
+struct object { /* a label, or a detection */
     int sample;
     double class_, score, box[4];
     bool taken;
@@ -15,7 +15,7 @@ struct metric {
     struct ctx *c;
     const char *name;
     int samples;
-    double sum, all;                     /* top1: right, all; mse: squares of errors, of what is wanted */
+    double sum, all;                     /* top1: correct rows, all rows; mse: squares of errors, of expected values */
     VEC(struct object) truths, detected; /* map */
 };
 struct metric *metric_new(struct ctx *c, const char *name) {
@@ -72,8 +72,8 @@ static bool add_top1(struct metric *m, const char *folder, const struct tensor *
 }
 
 /* ---- map */
-/* Boxes have rows of four numbers; of the outputs with as many elements as rows, integers are classes, floats scores.
- */
+/* Boxes are rows of four numbers; among the outputs with one element per row, integers are classes and floats are
+ * scores. */
 static bool add_map(struct metric *m, const char *folder, struct tensor *const *outputs, int n) {
     const struct tensor *boxes = NULL, *classes = NULL, *scores = NULL;
     double *label;
@@ -112,7 +112,7 @@ static int best_first(const void *a, const void *b) {
     double x = ((const struct object *)a)->score, y = ((const struct object *)b)->score;
     return (x < y) - (x > y);
 }
-/* Area under precision by recall, each precision the best at this recall or a greater one. */
+/* Area under the precision-recall curve, with each precision replaced by the best at this recall or a greater one. */
 static double average_precision(struct metric *m, double class_, double threshold) {
     int truths = 0, right = 0, all = 0;
     double area = 0, *precision = NEWN(&m->c->arena, double, m->detected.n + 1);
@@ -138,7 +138,7 @@ static double average_precision(struct metric *m, double class_, double threshol
     }
     return area;
 }
-/* The mean over classes that have labels, and thresholds 0.50, 0.55 .. 0.95 of the overlap. */
+/* The mean over classes that have labels, and over overlap thresholds 0.50, 0.55 .. 0.95. */
 static double mean_precision(struct metric *m) {
     double sum = 0;
     int n = 0;
@@ -153,7 +153,7 @@ static double mean_precision(struct metric *m) {
     return n ? sum / n : NAN;
 }
 
-/* ---- mse: squared errors by the squares of what is wanted */
+/* ---- mse: squared errors divided by the squares of the expected values */
 static bool add_mse(struct metric *m, const char *folder, struct tensor *const *outputs, struct tensor *const *want,
                     int n) {
     bool any = false;

@@ -1,5 +1,5 @@
 /* How good are outputs on labelled data? One number for a whole data set: top1, map or mse (docs/diagnosis.md). Samples
- * are added one by one; nothing of them is kept but what the number needs. */
+ * are added one by one, and only what the number needs is kept. */
 #ifndef NN_COMPILER_METRIC_H
 #define NN_COMPILER_METRIC_H
 #include "ir/base/ctx.h"
@@ -7,11 +7,11 @@
 
 #define METRIC_WORDS "top1 map mse"
 struct metric;
-/* name: one of METRIC_WORDS. Lives as long as c. */
+/* name: one of METRIC_WORDS. The metric lives as long as c. */
 struct metric *metric_new(struct ctx *c, const char *name);
-/* The outputs of the sample in `folder`, in the order of the model; want: of mse, what they should be, NULL where it is
- * not known. false: a diagnostic says what is missing, or does not fit. */
+/* Adds the outputs of the sample in `folder`, in the order of the model; want: the expected outputs, for mse, NULL
+ * where unknown. false: a diagnostic says what is missing or does not fit. */
 bool metric_add(struct metric *m, const char *folder, struct tensor *const *outputs, struct tensor *const *want, int n);
 double metric_value(struct metric *m);
-bool metric_is_error(const struct metric *m); /* less is better */
+bool metric_is_error(const struct metric *m); /* smaller is better */
 #endif

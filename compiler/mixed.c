@@ -1,6 +1,6 @@
-/* `quantize --max-drop`: as many products in codes as labelled data allow. The most sensitive ones are left in floats,
- * the fewest with which the metric stays within the limit: their number is doubled until it does, then halved between
- * the last two. Each trial is a program that is built and run on all samples; see quantization.h. */
+/* `quantize --max-drop`: quantises as many products as labelled data allow. The most sensitive ones stay in floats, as
+ * few as keep the metric within the limit: their number is doubled until it does, then bisected between the last two.
+ * Each trial builds a program and runs it on all samples; see quantization.h. */
 #include "compiler/dataset.h"
 #include "compiler/observe.h"
 #include "compiler/quantization.h"
@@ -14,7 +14,7 @@ struct search {
 static bool within(const struct search *m, double value) {
     return dataset_drop(&m->floats, value, m->z->mixture.base) <= m->z->o->max_drop;
 }
-/* The metric of the model with `floats` products left out. An exit status. */
+/* Computes the metric of the model with `floats` products left out. Returns an exit status. */
 static int try_floats(struct search *m, int floats, bool *good) {
     struct mixture *x = &m->z->mixture;
     struct session s;

@@ -1,10 +1,10 @@
-/* What was seen in the samples; see observe.h. */
+/* Observes values over samples; see observe.h. */
 #include "compiler/observe.h"
 #include <float.h>
 #include <math.h>
 
 /* ---- the program */
-/* The number of v among the results of its region, where it is put if it is none. */
+/* The index of v among the results of its region, to which it is added if necessary. */
 static int exposed(struct graph *g, struct value *v, int number) {
     struct region *top = g->top;
     for (int k = 0; k < top->results.n; k++)
@@ -20,7 +20,7 @@ bool observer_open(struct observer *o, struct session *s, struct quant_plan *pla
     return runner_open(&o->runner, s);
 }
 
-/* ---- what is seen */
+/* ---- observation */
 struct seen *seen_new(const struct observer *o) {
     struct seen *v = NEWN(&o->plan->g->ctx->arena, struct seen, o->plan->points.n + 1);
     for (int k = 0; k < o->plan->points.n; k++) v[k].values = (struct histogram){.lo = DBL_MAX, .hi = -DBL_MAX};

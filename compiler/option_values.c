@@ -1,5 +1,4 @@
-/* What the options of the command line do with their values: each has a function of its own here. See option_values.h.
- */
+/* How options of the command line store their values: each has its own function here. See option_values.h. */
 #include "compiler/option_values.h"
 #include "compiler/metric.h"
 #include "compiler/referee.h"
@@ -21,7 +20,8 @@ static bool parse_size(const char **s, int64_t *v) {
 }
 
 bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem) {
-    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : ""; /* names come from models and may contain `=` */
+    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : ""; /* the last `=`, because names of models may contain
+                                                                  * one */
     struct dim_option d = {0};
     bool ok = eq && eq > value && parse_size(&s, &d.lo);
     d.hi = d.lo;
@@ -45,7 +45,7 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
     return true;
 }
 
-/* One shape, up to the end or a comma. */
+/* Reads one shape, up to the end or a comma. */
 static bool parse_dims(const char **s, struct shape *x) {
     while (**s && **s != ',') {
         if (x->rank == 32) return false;
@@ -122,7 +122,7 @@ bool take_warning(struct options *o, const char *value, struct text *problem) {
     static const struct {
         const char *word;
         enum warning_as as;
-        bool all; /* without a code, too */
+        bool all; /* also without a code */
     } forms[] = {{"error", WARN_ERROR, true}, {"no-error", WARN_PLAIN, true}, {"no-", WARN_NOT, false}};
     for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
         size_t n = strlen(forms[k].word);
@@ -301,7 +301,7 @@ bool take_time(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->budget, problem);
 }
 bool take_method(struct options *o, const char *value, struct text *problem) {
-    (void)problem; /* the table has looked whether it is one */
+    (void)problem; /* the table has checked the value */
     o->quantize.method = range_method_named(value);
     return true;
 }

@@ -1,10 +1,10 @@
-/* What the options of the command line do with their values, for the table of options alone (options.c). false:
- * *problem says what is wrong with the value. */
+/* How options of the command line store their values, only for the table of options (options.c). false: *problem says
+ * what is wrong with the value. */
 #ifndef NN_COMPILER_OPTION_VALUES_H
 #define NN_COMPILER_OPTION_VALUES_H
 #include "compiler/options.h"
 
-/* The values that there are, of options that have a few. */
+/* The allowed values of options that have only a few. */
 #define DIAG_FORMATS       "text json sarif"
 #define PRECISIONS         "f32 fp32 bf16 fp16"
 #define WEIGHTS_PRECISIONS "f32 int8"

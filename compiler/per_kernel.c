@@ -1,6 +1,6 @@
-/* What each kernel takes. On this machine NAME_timed.c is compiled in place of NAME.c: the same text, in which macros
- * put clocks around the calls (templates/project/clocks.c), so the code that is timed is the code that is shipped.
- * Under an emulator its plugin counts by functions, which is what kernels are. See per_kernel.h. */
+/* Measures each kernel. On this machine NAME_timed.c is compiled instead of NAME.c: the same text, in which macros put
+ * clocks around the calls (templates/project/clocks.c), so the timed code is the shipped code. In an emulator, a plugin
+ * counts by function, and kernels are functions. See per_kernel.h. */
 #include "compiler/per_kernel.h"
 #include "codegen/template.h"
 #include "lower/machine/machine.h"
@@ -43,8 +43,8 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
                                 "profile`, which then shows a range for each kernel, or under `ncu`");
         return false;
     }
-    if (s->compile.target->runner) return true;         /* counted by functions */
-    remove(format(s->c, "%s/calls.txt", s->w->folder)); /* of an earlier run */
+    if (s->compile.target->runner) return true;         /* the emulator counts by function */
+    remove(format(s->c, "%s/calls.txt", s->w->folder)); /* left by an earlier run */
     const char **more = NEWN(&s->c->arena, const char *, p->nall + 2),
                **instead = NEWN(&s->c->arena, const char *, p->nall + 1);
     for (int k = 0; k < p->nall; k++) {
@@ -62,14 +62,15 @@ bool per_kernel_prepare(struct session *s, struct build_options *o) {
     return write_timed(s, more[n], &t);
 }
 
-/* ---- the machine's best */
-/* Integers may be widened to what an instruction multiplies; floats lie in memory as they are multiplied. */
+/* ---- the machine's peak */
+/* Integers may be widened to what an instruction multiplies; floats are stored in the type in which they are
+ * multiplied. */
 static bool multiplies(const struct micro *micro, const struct problem *p, enum dtype sum) {
     if (micro->sum != sum || !p || !p->product) return false;
     return !dtype_is_float(sum) ||
            (p->a.read && p->b.read && p->a.read->u.buf->type == micro->a && p->b.read->u.buf->type == micro->b);
 }
-/* Products that the machine's row has in a cycle at most, by its fastest micro-kernel; 0: it has none. */
+/* The most products per cycle on this machine, by its fastest micro-kernel; 0: it has none. */
 static double products_at_best(const struct machine *m, const struct problem *p) {
     enum dtype sum = p && p->sum ? p->sum->u.stage.buf->type : F32;
     const struct operation *op = machine_multiply_add(m, sum);
@@ -80,7 +81,7 @@ static double products_at_best(const struct machine *m, const struct problem *p)
     }
     return rate;
 }
-/* Cycles for so many products and bytes at that rate, the slower of the two counts; NAN: not known. */
+/* Cycles for this many products and bytes at peak rates, the greater of the two; NAN: not known. */
 static double cycles_at_best(const struct machine *m, double rate, double products, double bytes) {
     if (products > 0 && rate == 0) return NAN;
     double moves = bytes * m->l2.byte, compute = products > 0 ? products / rate : 0;
@@ -89,7 +90,7 @@ static double cycles_at_best(const struct machine *m, double rate, double produc
 }
 
 /* ---- all calls of a run */
-enum { SOME = 3 }; /* nodes, where a line of a table names them */
+enum { SOME = 3 }; /* nodes shown in a line of a table */
 struct callers {
     struct arena *a;
     const struct proc *p;
@@ -104,7 +105,7 @@ static bool add_caller(void *env, const struct stmt *s) {
 }
 struct dims_of_run {
     const struct program *program;
-    const int64_t *dims; /* of its symbols */
+    const int64_t *dims; /* values of its symbols */
 };
 static bool dim_of_run(void *env, expr leaf, int64_t *v) {
     const struct dims_of_run *q = env;
@@ -112,7 +113,8 @@ static bool dim_of_run(void *env, expr leaf, int64_t *v) {
         if (leaf->op == X_SYM && leaf->u.sym == q->program->syms.v[k]) return *v = q->dims[k], true;
     return false;
 }
-/* Of a comment: the algorithm's title, if it has one, and the nodes. At most so many; then, how many more there are. */
+/* From a comment: the algorithm's title, if it has one, and the nodes. At most this many, then the number of further
+ * ones. */
 static const char *lines_of(struct arena *a, const char *comment, int most) {
     const char *said = "";
     int lines = 0;
@@ -122,7 +124,7 @@ static const char *lines_of(struct arena *a, const char *comment, int most) {
     }
     return lines > most ? arena_printf(a, "%s and %d more", said, lines - most) : said;
 }
-/* Of a text: how its comment begins. */
+/* For a kernel text: the beginning of its comment. */
 static const char *subject_of(struct arena *a, const char *comment) {
     return comment ? arena_printf(a, "%.*s", (int)strcspn(comment, ".:\n"), comment) : "";
 }
@@ -133,7 +135,8 @@ static void describe(struct session *s, struct program *v, const int64_t *dims, 
     r->work = kernel_work(v->m->entry, r->p, counted ? NAN : r->work.calls, &(struct sizes_of_run){dim_of_run, &of});
     survey(&v->m->entry->body, add_caller, &callers);
     r->what = r->p->problem ? problem_class_name(r->p->problem->cls) : "loops";
-    double cycles = cycles_per_ns * (proc_is_parallel(r->p) ? v->o->threads : 1); /* in a nanosecond */
+    double cycles = cycles_per_ns * (proc_is_parallel(r->p) ? v->o->threads : 1); /* cycles per nanosecond, of all
+                                                                                   * threads */
     double rate = products_at_best(r->m, r->p->problem), taken = r->taken * cycles;
     r->at_best = taken > 0 ? cycles_at_best(r->m, rate, r->work.products, r->work.bytes) / taken : NAN;
     r->peak = rate > 0 && cycles > 0 ? rate * cycles : NAN;
@@ -144,7 +147,7 @@ static void describe(struct session *s, struct program *v, const int64_t *dims, 
     r->some_nodes = r->p->is_kernel_text ? r->nodes : lines_of(callers.a, r->p->comment, SOME);
 }
 
-/* ---- what the run left */
+/* ---- reading the results of the runs */
 static void add_rows(struct session *s, struct kernel_rows *out) {
     struct program *p = s->w->program;
     for (int n = 0; n < p->nall; n++)
@@ -174,7 +177,7 @@ struct calls {
     VEC(struct kernel_call) v;
     double cycles_per_ns, empty;
 };
-/* How many events there are and their names; 0: why. */
+/* The number of events, and their names; 0: why there are none. */
 static char *read_events(struct session *s, char *at, struct kernel_rows *out) {
     out->nevents = (int)strtol(at, &at, 10);
     if (out->nevents < 0 || out->nevents > EVENTS_MOST) out->nevents = 0;
@@ -205,7 +208,7 @@ static bool read_calls(struct session *s, struct kernel_rows *out, struct calls 
     }
     return true;
 }
-/* The sums of each run, of which the median counts; of events the mean. What came before the timed runs is left out. */
+/* Sums for each run, of which the median is used; for events the mean. Runs before the timed ones are left out. */
 static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_rows *out, double *cycles_per_ns) {
     struct calls all = {0};
     if (!read_calls(s, out, &all)) return false;
@@ -232,8 +235,8 @@ static bool read_clocks(struct session *s, int runs, int warmup, struct kernel_r
     *cycles_per_ns = all.cycles_per_ns;
     return true;
 }
-/* The kernel's own function, those of its loops that threads share, and parts that a compiler moved away: k1_conv,
- * k1_conv_i0, k1_conv.part.0. The number in the name is of no other kernel. */
+/* The kernel's own function, its loops that threads share, and parts that a compiler split off: k1_conv, k1_conv_i0,
+ * k1_conv.part.0. The number in the name is unique. */
 static bool is_of(const char *function, const char *name) {
     size_t n = strlen(name);
     return !strncmp(function, name, n) && strchr(" _.", function[n]);
@@ -266,12 +269,12 @@ bool per_kernel_read(struct session *s, int runs, int warmup, double run, const 
             describe(s, p->all[n], dims, &out->v.v[k], out->counted, cycles_per_ns);
     int kept = 0;
     for (int k = 0; k < out->v.n; k++)
-        if (out->v.v[k].taken > 0 || (!out->counted && out->v.v[k].work.calls > 0)) /* a clock may see no time */
+        if (out->v.v[k].taken > 0 || (!out->counted && out->v.v[k].work.calls > 0)) /* a coarse clock may measure 0 */
             out->v.v[kept++] = out->v.v[k];
     out->v.n = kept;
     if (kept) qsort(out->v.v, (size_t)kept, sizeof *out->v.v, longest_first);
     for (int k = 0; k < kept; k++) out->kernels += out->v.v[k].taken;
-    out->run = fmax(run, out->kernels); /* a sum of medians */
+    out->run = fmax(run, out->kernels); /* the sum of medians may exceed the median of the runs */
     return true;
 }
 
@@ -280,7 +283,7 @@ static void number(char *to, size_t room, const char *format_, double v) {
     if (isnan(v)) snprintf(to, room, "-");
     else snprintf(to, room, format_, v);
 }
-/* Nanoseconds of what times are printed in: milliseconds, or microseconds of small models. */
+/* Nanoseconds per printed unit: milliseconds, or microseconds for small models. */
 static double unit_of(const struct kernel_rows *rows) { return rows->run < 1e6 ? 1e3 : 1e6; }
 static void print_amount(const struct kernel_rows *rows, double v) {
     if (rows->counted) printf("%12.0f %5.1f %%", v, 100 * v / rows->run);

@@ -1,12 +1,11 @@
-/* The pipeline with passes of the user's own: which shared object stands where among the compiler's passes. See
- * driver.h. */
+/* The pipeline with custom passes: where each shared object runs among the compiler's passes. See driver.h. */
 #include "compiler/driver.h"
 #include "ir/base/nearest.h"
 #include <string.h>
 
 typedef VEC(struct pass_row) row_list;
 struct place {
-    const char *file, *pass; /* the pass that it is beside */
+    const char *file, *pass; /* pass: the neighbouring pass */
     bool before;
 };
 static struct place place_of(struct ctx *c, const char *word) {
@@ -14,7 +13,7 @@ static struct place place_of(struct ctx *c, const char *word) {
         const char *word;
         bool before;
     } sides[] = {{":after=", false}, {":before=", true}};
-    const char *colon = strrchr(word, ':'); /* which may be part of the file's name */
+    const char *colon = strrchr(word, ':'); /* a `:` may also be part of the file's name */
     for (int k = 0; k < 2 && colon; k++) {
         size_t n = strlen(sides[k].word);
         if (!strncmp(colon, sides[k].word, n))
@@ -32,7 +31,7 @@ static int refuse(struct ctx *c, const struct place *at, const char *why, const 
     diag_help(&c->diags, "%s", help);
     return -1;
 }
-/* Where the new row goes: behind a pass that leaves a graph. -1: a diagnostic. */
+/* The position of the new row: after a pass that leaves a graph. -1: a diagnostic. */
 static int find_place(struct ctx *c, const row_list *rows, const struct place *at) {
     const char *names[128];
     const char *all = "", *quoted = diag_quote(&c->arena, at->pass);
@@ -46,7 +45,7 @@ static int find_place(struct ctx *c, const row_list *rows, const struct place *a
                       format(c, "it can stand behind %s", all));
     k += !at->before;
     if (k && rows->v[k - 1].level != LEVEL_LOOP) {
-        while (!at->before && rows->v[k].custom) k++; /* those that were named earlier come first */
+        while (!at->before && rows->v[k].custom) k++; /* those given earlier come first */
         return k;
     }
     return refuse(c, at, format(c, "there is no graph %s pass %s", at->before ? "before" : "after", quoted),

@@ -1,5 +1,5 @@
-/* Results of nodes as outputs of the model, for finding the one that is wrong: each node's, computed alone, or what the
- * kernels of the program leave in memory. See session.h. */
+/* Makes results of nodes outputs of the model, to find the node that is wrong: of each node computed alone, or what the
+ * kernels of the program store in memory. See session.h. */
 #include "compiler/session.h"
 #include "lower/group.h"
 
@@ -34,22 +34,22 @@ static const char *origins_of(struct graph *g, const struct group *gr) {
     }
     return all;
 }
-/* A copy is what becomes an output: the kernel itself leaves its result where, and laid out as, it does without. */
+/* The output is a copy, so that the kernel stores its result in the same buffer and layout as without it. */
 static void expose_result(struct graph *g, const struct group *gr, struct value *v) {
     struct value *ins[] = {v, graph_ints(g, NULL, 0)};
-    struct node *copy = node_new(g->top, v->def->next, "", "Unsqueeze", ins, 2, 1); /* by no axes */
+    struct node *copy = node_new(g->top, v->def->next, "", "Unsqueeze", ins, 2, 1); /* without axes */
     copy->origin = origins_of(g, gr);
     copy->outs.v[0]->type = v->type, copy->outs.v[0]->name = v->name;
     add_output(g, copy->outs.v[0], v->name);
 }
-/* Only what the model has a name for can be compared; a value keeps its name as long as it is the same
+/* Only values of the model can be compared; a value keeps its name as long as its contents are the same
  * (docs/graph-ir.md). */
 static bool expose_groups(void *env, struct compilation *u) {
     struct session *s = env;
     struct graph *g = u->g;
     struct lower_options lo;
     if (!read_lower_options(u, &lo)) return false;
-    struct decisions before = u->c->decisions; /* lowering makes them again */
+    struct decisions before = u->c->decisions; /* lowering counts its decisions again */
     struct groups *gs =
         group_region(probes_new(g), g->top, lo.target->machine, !lo.no_fuse, (struct node_names){lo.alone, lo.nalone});
     u->c->decisions = before;

@@ -1,10 +1,10 @@
-/* A picture as the values of an input: which axes of the tensor are rows, columns and colours, and the numbers that
- * pixels become. See session.h. */
+/* A picture as the values of an input: which axes of the tensor are rows, columns and colours, and how pixels become
+ * numbers. See session.h. */
 #include "compiler/import/picture.h"
 #include "compiler/session.h"
 #include "ir/base/memory.h"
 
-/* Axes of the input, -1: it has no such one. */
+/* Axes of the input; -1: it has no such axis. */
 struct layout {
     int batch, channel, row, column;
 };
@@ -16,7 +16,7 @@ static bool is_colours(const struct buf *b, int axis) {
     int64_t n = fixed(b, axis);
     return n == 1 || n == 3 || n == 4;
 }
-/* [rows, columns], or with colours in front of them or behind them, or with a batch of one before that. */
+/* [rows, columns], with colours before or after them, or in addition with a leading batch axis of one. */
 static bool find_layout(const struct buf *b, struct layout *l) {
     int first = b->nlogical == 4;
     *l = (struct layout){first ? 0 : -1, -1, first, first + 1};
@@ -44,7 +44,7 @@ static bool right_size(void *env, const struct picture *p) {
               (long long)(columns < 0 ? p->width : columns), (long long)(rows < 0 ? p->height : rows));
     return false;
 }
-/* One colour of a pixel; of a single one it is the brightness, by ITU-R BT.601. */
+/* One colour of a pixel; if there is only one, the brightness, by ITU-R BT.601. */
 static double value_of(const uint8_t *rgba, int64_t channel, int64_t channels) {
     return channels > 1 ? rgba[channel] : (double)((rgba[0] * 19595 + rgba[1] * 38470 + rgba[2] * 7471 + 0x8000) >> 16);
 }
@@ -62,7 +62,7 @@ static void fill(const struct options *o, const struct layout *l, int64_t channe
         }
     }
 }
-/* Which inputs a picture may be given for; false: a diagnostic. */
+/* Can the input take a picture? false: a diagnostic. */
 static bool takes_picture(const struct wanted *w, int64_t channels, bool laid_out) {
     struct ctx *c = w->s->c;
     const struct options *o = w->s->o;

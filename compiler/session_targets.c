@@ -1,6 +1,5 @@
 /* --target as one target or as variants for one program: x86-64+avx2+avx512; --machine, numbers for one of them. See
- * session.h; how the program chooses
- * among them: codegen/entry.c. */
+ * session.h; codegen/entry.c has the code that chooses among them. */
 #include "compiler/machine_file.h"
 #include "compiler/session.h"
 #include <string.h>
@@ -10,13 +9,13 @@ static bool refuse(struct session *s, const char *what, const char *words) {
     diag_help(&s->c->diags, "variants are CPUs of one kind, the one that needs least first: x86-64+avx2+avx512");
     return false;
 }
-/* "avx2" behind x86-64 is x86-avx2. */
+/* "avx2" after x86-64 means x86-avx2. */
 static const char *whole_name(struct session *s, const char *first, const char *word) {
     const char *whole = format(s->c, "%.*s-%s", (int)strcspn(first, "-"), first, word);
     return !target_by_name(whole) && target_by_name(word) ? word : whole;
 }
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-/* Files of both can be in one program. */
+/* Can the files of both be in one program? */
 static bool one_kind(const struct target *a, const struct target *b) {
     return a->cls == TC_CPU && b->cls == TC_CPU && a->emit == EMIT_C_VECTOR && b->emit == EMIT_C_VECTOR &&
            same_text(a->headers, b->headers) && same_text(a->runner, b->runner);

@@ -1,5 +1,5 @@
 /* The values of a run: the model's inputs from --input and --data, its outputs to --out. Files hold values as the model
- * declares them; programs take and give tensors. This is the one place between the two. See session.h. */
+ * declares them, programs take and give tensors; this is the only code that converts between them. See session.h. */
 #include "compiler/import/npz.h"
 #include "compiler/import/picture.h"
 #include "compiler/import/tensor_io.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- inputs and outputs as the model has them */
+/* ---- inputs and outputs as the model declares them */
 static void add_tensors(struct session *s, holders *p, const struct io *v, int to) {
     int from = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].n : 0;
     for (int k = from; k < to; k++)
@@ -42,7 +42,7 @@ static const char *some_value(enum value_kind k) {
         "a tensor", "a sequence", "an optional tensor", "an optional sequence", "a map", "a sequence of maps"};
     return some[k];
 }
-/* What an array in an archive may be called: as the model calls it, or by its number. */
+/* Possible names of an array in an archive: the model's name, or by number. */
 struct array_names {
     const char *v[4];
 };
@@ -64,7 +64,7 @@ static bool read_file(struct session *s, const char *path, enum value_kind kind,
     PUSH(&s->c->arena, &s->files, f);
     return true;
 }
-/* *absent: path is an archive without such an array, which is no mistake yet. */
+/* *absent: path is an archive without such an array, which the caller may accept. */
 static bool read_value(struct session *s, const char *path, const struct array_names *names, enum value_kind kind,
                        enum dtype type, struct value_io *v, bool *absent) {
     *absent = false;
@@ -136,8 +136,8 @@ static bool typical_leaf(void *env, expr e, int64_t *v) {
     *v = program_reference(env, e->u.sym);
     return true;
 }
-/* Values that suit most models: small integers that are valid indices nearly everywhere, floats of both signs, words.
- */
+/* Generated values that suit most models: small integers that are valid indices nearly everywhere, floats of both
+ * signs, words. */
 static struct tensor *made_up(struct session *s, int k, const struct io *io) {
     static const struct str_elem words[] = {{"alpha", 5}, {"beta", 4}, {"gamma", 5}, {"", 0}};
     int64_t dims[32];
@@ -173,7 +173,7 @@ void session_blame_inputs(struct session *s) {
     enum { SHOWN = 8 };
     struct text sizes = {0};
     const struct diags *d = &s->c->diags;
-    if (!s->made_up || (d->n && d->v[d->n - 1].code == E_ENV)) return; /* no values would help */
+    if (!s->made_up || (d->n && d->v[d->n - 1].code == E_ENV)) return; /* other values would not help */
     for (int y = 0; y < p->syms.n && y < SHOWN; y++)
         text_printf(&sizes, "%s%s = %lld", y ? ", " : " with ", diag_quote(&s->c->arena, p->syms.v[y]->name),
                     (long long)program_reference(p, p->syms.v[y]));
@@ -197,7 +197,7 @@ static bool options_name_inputs(struct session *s, const holders *p) {
     }
     return true;
 }
-/* A state that nobody gives is what it is before the first run; false: the input is none. */
+/* A state without given values has those of before the first run; false: the input is not a state. */
 static bool first_state(struct session *s, const struct holder *p, struct tensor **to) {
     const states *kept = &s->w->program->m->kept;
     int64_t dims[32];
@@ -218,7 +218,7 @@ static bool first_state(struct session *s, const struct holder *p, struct tensor
     }
     return false;
 }
-/* No file has input k, nor has that archive. */
+/* Reports that no file has input k, or that the archive has not. */
 static bool without_file(struct session *s, int k, const struct holder *p, const char *archive, struct tensor **to) {
     const char *name = diag_quote(&s->c->arena, p->name);
     if (first_state(s, p, to)) return true;
@@ -235,7 +235,7 @@ static bool without_file(struct session *s, int k, const struct holder *p, const
         if (!(to[i] = made_up(s, p->first + i, &s->w->program->ins.v[p->first + i]))) return false;
     return true;
 }
-/* The values given for p, in v, as tensors of the program. */
+/* Converts the values given for p, in v, to tensors of the program. */
 static bool take_value(struct session *s, const struct holder *p, const struct value_io *v, struct tensor **to) {
     const char *name = diag_quote(&s->c->arena, p->name);
     if (v->present != p->present || v->n != p->n) {
@@ -255,7 +255,7 @@ static bool take_value(struct session *s, const struct holder *p, const struct v
 }
 struct given_dims {
     const struct program *w;
-    const int64_t *values; /* of its symbols */
+    const int64_t *values; /* values of its symbols */
 };
 static bool given_leaf(void *env, expr e, int64_t *v) {
     const struct given_dims *g = env;
@@ -270,7 +270,7 @@ static bool fits(const struct io *io, const struct tensor *t, struct given_dims 
         same = !x_eval_int(io->buf->logical[d], given_leaf, g, &n) || n == t->dims[d];
     return same;
 }
-/* The program would say so, too, but not which symbol has which value by then. */
+/* The program would report this too, but without the names of the symbols. */
 static bool shapes_fit(struct session *s, struct tensor *const *inputs) {
     const struct program *w = s->w->program;
     struct given_dims g = {w, session_dims(s, inputs)};
@@ -304,7 +304,7 @@ static bool read_input(struct session *s, int k, const struct holder *p, struct 
     if (read_value(s, path, &names, p->kind, p->n ? io->buf->type : NONE, &v, &absent)) return take_value(s, p, &v, to);
     return absent && without_file(s, k, p, path, to);
 }
-/* What gcc2nn.toml says of pictures is for models that get some. */
+/* Settings for pictures in gcc2nn.toml are meant for models that get some. */
 static bool options_fit(struct session *s) {
     const char *name = option_given(s->o, "mean") ? "mean" : option_given(s->o, "scale") ? "scale" : NULL;
     if (!name || s->pictures) return true;
@@ -337,13 +337,13 @@ static struct tensor *part_of(struct session *s, const struct tensor *cells, int
         memcpy(tensor_data(t), (const char *)cells->bytes + at * bytes, (size_t)(n * bytes));
         return t;
     }
-    for (int64_t k = 0; k < n; k++) { /* types of half a byte */
+    for (int64_t k = 0; k < n; k++) { /* packed elements, one by one */
         if (dtype_is_float(t->type)) tensor_set_f(t, k, tensor_f(cells, at + k));
         else tensor_set_i(t, k, tensor_i(cells, at + k));
     }
     return t;
 }
-/* The elements of a packed sequence, cut out of its cells. */
+/* The elements of a packed sequence, split from its cells. */
 static bool cut(struct session *s, const struct tensor *cells, const struct tensor *shapes, struct value_io *x) {
     int64_t dims[32], at = 0, rank = shapes->dims[1];
     if (shapes->dims[0] > INT32_MAX) return false;
@@ -376,7 +376,7 @@ static const char *output_name(struct session *s, int k, const struct value_io *
              diag_quote(&s->c->arena, v->name));
         return NULL;
     }
-    if (access(format(s->c, "%s/%s", s->o->out, pb), F_OK) == 0) { /* readers look for this one first */
+    if (access(format(s->c, "%s/%s", s->o->out, pb), F_OK) == 0) { /* readers would look for the .pb file first */
         diag(&s->c->diags, DIAG_ERROR, E_WRITE, "output %d must be written as %s, but %s is there from another run", k,
              npy, diag_quote(&s->c->arena, format(s->c, "%s/%s", s->o->out, pb)));
         diag_help(&s->c->diags, "remove it, or give another folder with --out");

@@ -1,6 +1,6 @@
-/* `gcc2nn compile MODEL --stub-unsupported DIR`: a C function for each operator of the model that nobody has defined,
- * with the types and shapes of the first node that uses it, to be filled in (docs/custom-operators.md). Types come from
- * inference, in which such an operator gives what the model declares, or what it takes. */
+/* `gcc2nn compile MODEL --stub-unsupported DIR`: writes a C function for each unknown operator of the model, with the
+ * types and shapes of the first node that uses it, to be filled in (docs/custom-operators.md). Types come from
+ * inference, which gives such an operator the types that the model declares, or assumes some. */
 #include "codegen/emit.h"
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
@@ -21,7 +21,7 @@ struct stubs {
     VEC(const char *) files;
 };
 
-/* ---- what inference takes for their results */
+/* ---- assumed types of their results */
 static const struct declared *declared_as(const struct graph *g, const char *name) {
     for (int k = 0; k < g->declared.n; k++)
         if (!strcmp(g->declared.v[k].name, name)) return &g->declared.v[k];
@@ -76,7 +76,7 @@ struct dims_said {
         const char *name;
     } v[64];
 };
-/* A name for a dim of an input: sizes with names of their own are told apart by these. */
+/* A name for a dim of an input, which distinguishes sizes with different names. */
 static const char *input_dim(struct stubs *q, struct dims_said *d, expr e, int input, int k) {
     for (int i = 0; i < d->n; i++)
         if (e->op != X_CONST && d->v[i].size == e) return d->v[i].name;
@@ -123,7 +123,7 @@ static bool put_value(struct stubs *q, struct written *w, const struct node *n, 
     if (input < 0) text_printf(&w->body, "    (void)%s; /* to be written */\n", name);
     return true;
 }
-/* May it stand between quotes in a comment? */
+/* Can it be written between quotes in a comment? */
 static bool is_plain(const struct str_elem *s) {
     for (size_t k = 0; k < s->n; k++)
         if (s->p[k] < ' ' || s->p[k] > '~' || strchr("\"*\\/", s->p[k])) return false;
@@ -195,7 +195,7 @@ static bool put_function(struct stubs *q, const struct stub *s, const char *func
 }
 
 /* ---- the files */
-/* What was filled in is nothing to be overwritten. */
+/* Files that were filled in must not be overwritten. */
 static bool is_there(struct stubs *q, const char *folder, const char *file) {
     struct stat st;
     const char *path = format(q->c, "%s/%s", folder, file);
@@ -241,7 +241,8 @@ int stub_unsupported(const struct options *o) {
     q.g = options_model(c, o, true);
     if (q.g) {
         each_node(q.g->top, find_unknown, &q);
-        struct diags told = c->diags; /* what inference finds follows from what was taken for the unknown */
+        struct diags told = c->diags; /* diagnostics of inference are discarded, because they follow from the assumed
+                                       * types */
         graph_infer(q.g);
         c->diags = told;
         if (write_stubs(&q, o->stubs)) print_stubs(&q, o->stubs, o->json);

@@ -21,7 +21,7 @@ void surgery_no_name(struct surgery *s, const char *option, const char *what, co
                   did_you_mean(&s->c->arena, name, names, n));
 }
 const char *surgery_split(struct surgery *s, const char *word, const char **name) {
-    const char *eq = strrchr(word, '='); /* names come from models and may contain `=` */
+    const char *eq = strrchr(word, '='); /* the last `=`, because names of models may contain one */
     *name = eq ? internn(s->c->names, word, (size_t)(eq - word)) : NULL;
     return eq ? eq + 1 : word;
 }
@@ -48,7 +48,7 @@ static struct named_values values_of(struct surgery *s) {
     return all;
 }
 typedef VEC(const char *) name_list;
-/* A word is one name, or several between commas; names come from models and may contain commas. */
+/* A word is one name, or several separated by commas; names of models may contain commas. */
 static bool take_names(struct surgery *s, const struct named_values *all, const char *option, const char *word,
                        name_list *out) {
     for (const char *at = word; *at;) {
@@ -67,7 +67,7 @@ static bool take_names(struct surgery *s, const struct named_values *all, const 
     return true;
 }
 
-/* ---- where it ends */
+/* ---- where the model ends */
 static void give(struct surgery *s, struct value *v, const char *name) {
     region_result(s->g->top, v);
     PUSH(&s->c->arena, &s->g->outputs, name);
@@ -83,7 +83,7 @@ static bool end_at(struct surgery *s) {
     for (int k = 0; k < names.n; k++) give(s, map_get(&all.by_name, PKEY(names.v[k])), names.v[k]);
     return true;
 }
-/* The results of nodes that are to stay, behind the outputs. */
+/* Appends the results of nodes that are to be kept to the outputs. */
 static bool keep_node(struct surgery *s, const char *name) {
     node_list nodes = nodes_named(s->g, NODES_OF_TOP, name, strlen(name));
     for (int j = 0; j < nodes.n; j++) {
@@ -95,7 +95,7 @@ static bool keep_node(struct surgery *s, const char *name) {
     return nodes.n || no_node_named(s->g, NODES_OF_TOP, "keep", name, strlen(name));
 }
 
-/* ---- where it begins */
+/* ---- where the model begins */
 static struct type declared_type(struct surgery *s, const char *name) {
     for (int k = 0; k < s->g->declared.n; k++) {
         const struct declared *d = &s->g->declared.v[k];
@@ -106,7 +106,7 @@ static struct type declared_type(struct surgery *s, const char *name) {
     }
     return (struct type){.kind = TY_NONE};
 }
-/* Are all symbols of a dim the model's own, which do not go with a node? */
+/* Are all symbols of a dim the model's own, rather than produced by a node that may be removed? */
 static bool outlives(const struct graph *g, expr e) {
     if (e->op == X_SYM) {
         for (int k = 0; k < g->syms.n; k++)
@@ -117,8 +117,8 @@ static bool outlives(const struct graph *g, expr e) {
         if (!outlives(g, e->arg[k])) return false;
     return true;
 }
-/* A parameter in place of v. Where another value than this name's own is given as the output of it, only that output
- * begins here. NULL: a diagnostic. */
+/* A parameter that replaces v. If an output has v's name but another value, only that output is replaced. NULL: a
+ * diagnostic. */
 static struct value *begin_with(struct surgery *s, struct value *v, const char *name) {
     struct type t = v->type.kind == TY_NONE ? declared_type(s, name) : v->type;
     if (t.kind != TY_TENSOR || t.rank < 0) {
@@ -140,7 +140,7 @@ static struct value *begin_with(struct surgery *s, struct value *v, const char *
         if (!strcmp(s->g->outputs.v[k], name)) region_set_result(s->g->top, k, p);
     return p;
 }
-/* What the graph takes is `wanted`, in this order; of the others those that nobody reads any more go. */
+/* Makes `wanted` the graph's inputs, in this order; others are removed if nothing reads them any more. */
 static void order_params(struct surgery *s, struct value *const *wanted, int n) {
     struct region *top = s->g->top;
     VEC(struct value *) params = {0};
@@ -177,7 +177,7 @@ static bool begin_at(struct surgery *s) {
     order_params(s, wanted, names.n);
     return true;
 }
-/* Inputs that were read, and are not after the end was cut off. */
+/* Removes inputs whose readers were cut off. */
 static void drop_unread(struct surgery *s, const bool *was_read) {
     VEC(struct value *) kept = {0};
     const struct region *top = s->g->top;

@@ -1,4 +1,4 @@
-/* What is done to a model's inputs and outputs: pre- and post-processing as nodes of the graph. See surgeon.h. */
+/* Changes to a model's inputs and outputs: pre- and post-processing as nodes of the graph. See surgeon.h. */
 #include "compiler/graph/passes.h"
 #include "compiler/surgeon.h"
 #include "ir/graph/op.h"
@@ -9,8 +9,8 @@
 
 static const char *quoted(struct surgery *s, const char *name) { return diag_quote(&s->c->arena, name); }
 
-/* ---- by name, or the only one */
-/* An option is for each input and output once; k, or -1 and a diagnostic. */
+/* ---- inputs and outputs by name, or the only one */
+/* An option may be given once for each input and output; returns k, or -1 and a diagnostic. */
 static int once(struct surgery *s, const char *option, const char *what, const char *name, int k) {
     const char *key = internf(s->c->names, "--%s of %s %d", option, what, k);
     for (int j = 0; j < s->done.n; j++)
@@ -60,7 +60,7 @@ static struct node *made(struct surgery *s, const char *option, struct node *bef
                          struct value *const *ins, int nins, int nouts) {
     struct node *n = node_new(s->g->top, before, "", op, ins, nins, nouts);
     n->version = OPSET_NEWEST;
-    n->origin = internf(s->c->names, "--%s", option); /* what is wrong with it is wrong there */
+    n->origin = internf(s->c->names, "--%s", option); /* errors in it are reported as errors of the option */
     return n;
 }
 struct node *surgery_node(struct surgery *s, const char *option, const char *op, struct value *const *ins, int nins) {
@@ -78,7 +78,7 @@ bool surgery_indices(struct surgery *s, const char *option, struct value *v, con
     PUSH(&s->c->arena, &s->g->outputs, name);
     return true;
 }
-/* What read the parameter reads a node of it, and of `with` if there is one. */
+/* The readers of the parameter get a node that reads it, and `with` if given. */
 static struct node *behind_input(struct surgery *s, const char *option, struct value *p, const char *op,
                                  struct value *with) {
     struct node *n = made(s, option, s->g->top->first, op, (struct value *[]){p, with}, with ? 2 : 1, 1);
@@ -110,7 +110,7 @@ static bool softmax(struct surgery *s, const char *word) {
     node_set_int(behind_output(s, "softmax", k, "Softmax", NULL, 1), "axis", axis);
     return true;
 }
-/* The greatest of the last axis; where they stood is an output of its own. */
+/* The greatest elements along the last axis; their indices become another output. */
 static bool top_k(struct surgery *s, const char *word) {
     const char *name, *value = surgery_split(s, word, &name);
     int64_t count;
@@ -136,7 +136,7 @@ static bool read_numbers(struct surgery *s, const char *option, const char *valu
         at = end;
     }
 }
-/* One number for all, or one for each channel: along axis 1, or the last one where that has so many. NULL: a
+/* One number for all, or one for each channel: along axis 1, or along the last axis if its size fits. NULL: a
  * diagnostic. */
 static struct value *per_channel(struct surgery *s, const char *option, const struct value *p, const double *v, int n) {
     const struct type *t = &p->type;
@@ -168,7 +168,7 @@ static bool by_numbers(struct surgery *s, const char *option, const char *op, co
     behind_input(s, option, p, op, with);
     return true;
 }
-/* The caller gives channels last; the model goes on with channels first. */
+/* The caller gives channels last; the model keeps channels first. */
 static bool channels_last(struct surgery *s, const char *word) {
     const char *name, *value = surgery_split(s, word, &name);
     struct value *p = input_of(s, "input-layout", name);
@@ -179,7 +179,7 @@ static bool channels_last(struct surgery *s, const char *word) {
     int64_t *perm = NEWN(&s->c->arena, int64_t, rank);
     expr *dims = NEWN(&s->c->arena, expr, rank);
     for (int k = 0; k < rank; k++) {
-        int from = k == 0 ? 0 : k == 1 ? rank - 1 : k - 1; /* where the model's axis k stands in what is given */
+        int from = k == 0 ? 0 : k == 1 ? rank - 1 : k - 1; /* position of the model's axis k in the caller's tensor */
         perm[k] = from;
         dims[from] = p->type.dims[k];
     }
@@ -237,7 +237,7 @@ static bool mean(struct surgery *s, const char *word) { return by_numbers(s, "me
 bool surgery_ends(struct surgery *s) {
     const struct surgery_words *w = s->words;
     bool nodes = w->softmax.n || w->nms.n || w->top_k.n || w->scale.n || w->mean.n || w->layout.n || w->cast.n;
-    if (nodes && surgery_unknown(s)) return graph_infer(s->g); /* says which operator hides the types */
+    if (nodes && surgery_unknown(s)) return graph_infer(s->g); /* reports which operator prevents inference */
     return each(s, &w->softmax, softmax) && each(s, &w->nms, surgery_nms) && each(s, &w->top_k, top_k) &&
            each(s, &w->scale, scale) && each(s, &w->mean, mean) && each(s, &w->layout, channels_last) &&
            each(s, &w->cast, cast) && (!nodes || graph_infer(s->g)) && each(s, &w->rename, rename);

@@ -1,10 +1,10 @@
-/* Non-maximum suppression behind a detector: of boxes that overlap, the one of the greatest score stays. See surgeon.h.
- */
+/* Non-maximum suppression after a detector: of overlapping boxes, the one with the greatest score is kept. See
+ * surgeon.h. */
 #include "compiler/surgeon.h"
 #include <math.h>
 #include <string.h>
 
-/* "boxes=NAME,scores=NAME,iou=0.5,score=0.25,max=100,format=xyxy"; what is left out is NULL. */
+/* "boxes=NAME,scores=NAME,iou=0.5,score=0.25,max=100,format=xyxy"; omitted values are NULL. */
 enum { BOXES, SCORES, IOU, SCORE, MAX, FORMAT, KEYS };
 static const char *const keys[] = {"boxes", "scores", "iou", "score", "max", "format"};
 struct wish {
@@ -19,7 +19,7 @@ static int key_at(const char *s, size_t *n) {
     }
     return -1;
 }
-/* Up to the comma in front of the next key: names come from models and may contain commas. */
+/* Up to the comma before the next key: names of models may contain commas. */
 static const char *value_end(const char *s) {
     size_t n;
     const char *comma = strchr(s, ',');
@@ -54,7 +54,7 @@ static bool share(struct surgery *s, const struct wish *w, int key, double other
 static struct value *op(struct surgery *s, const char *name, struct value *a, struct value *b) {
     return surgery_node(s, option, name, (struct value *[]){a, b}, b ? 2 : 1)->outs.v[0];
 }
-static struct value *turned(struct surgery *s, struct value *v) { /* axes 1 and 2 */
+static struct value *turned(struct surgery *s, struct value *v) { /* exchanges axes 1 and 2 */
     static const int64_t perm[] = {0, 2, 1};
     struct value *y = op(s, "Transpose", v, NULL);
     node_set_attr(y->def, (struct attr){.name = "perm", .kind = AT_INTS, .n = 3, .u.is = perm});
@@ -62,7 +62,7 @@ static struct value *turned(struct surgery *s, struct value *v) { /* axes 1 and 
     y->type = type_tensor(s->c, v->type.dtype, dims, 3);
     return y;
 }
-/* One axis more, of 1, in front of axis `at`. */
+/* Inserts an axis of 1 in front of axis `at`. */
 static struct value *deeper(struct surgery *s, struct value *v, int64_t at) {
     struct value *y = op(s, "Unsqueeze", v, graph_ints(s->g, &at, 1));
     expr dims[4];
@@ -95,7 +95,9 @@ static struct value *scores_of(struct surgery *s, struct value *v, const char *n
     if (v->type.rank == 2) v = deeper(s, v, 1);
     const expr n = boxes->type.dims[1];
     if (v->type.rank == 3 && v->type.dims[0] == boxes->type.dims[0]) {
-        if (v->type.dims[2] == n) return v; /* as ONNX has it, also where there are as many classes */
+        if (v->type.dims[2] == n)
+            return v; /* already as ONNX needs it; preferred if there are as many classes as
+                       * boxes */
         if (v->type.dims[1] == n) return turned(s, v);
     }
     surgery_wrong(s, option, "the scores %s, %s, do not fit boxes %s", diag_quote(&s->c->arena, name),

@@ -23,7 +23,7 @@ static bool is_exact(const struct verification *v, const struct referee *with) {
 static const char *output_name(const struct verification *v, int k) {
     return diag_quote(&v->s->c->arena, v->p->outs.v[k].buf->name);
 }
-/* The usual one, or what the options say. */
+/* The default tolerance, or that of the options. */
 static struct tolerance tolerance_of(const struct verification *v, int k) {
     const struct options *o = v->s->o;
     enum dtype t = v->p->outs.v[k].buf->type;
@@ -87,7 +87,7 @@ static void compare_output(struct verification *v, int k, const struct referee *
     text_free(&why);
     text_free(&steps);
 }
-/* The nodes that result k is of, a line each; NULL: none. */
+/* The nodes that result k comes from, one per line; NULL: none. */
 static const char *nodes_of(const struct verification *v, int k) {
     const struct value *r = v->s->u.g->top->results.v[k];
     return r->def && *r->def->origin ? r->def->origin : NULL;
@@ -114,7 +114,7 @@ struct nodes_compared {
     int same, all;
     double worst;
 };
-/* Two tensors at a time are in memory. */
+/* Only two tensors are in memory at a time. */
 static void compare_node(struct verification *v, const struct referee *with, int k, struct nodes_compared *sum) {
     struct arena a = {0};
     struct text why = {0};
@@ -127,7 +127,7 @@ static void compare_node(struct verification *v, const struct referee *with, int
     text_free(&why);
     arena_free(&a);
 }
-/* Results of nodes, in the order of nodes, then the model's own; the first that differs tells where to look. */
+/* Results of nodes, in the order of nodes, then the model's own outputs; the first that differs shows where to look. */
 static void compare_nodes(struct verification *v, const struct referee *with) {
     int n = v->p->outs.n;
     struct nodes_compared sum = {0};
@@ -153,7 +153,7 @@ static void compare_references(struct verification *v) {
             diag(&s->c->diags, DIAG_ERROR, E_OUTPUT, "output %d, %s, differs from the reference: %s instead of %s", k,
                  diag_quote(&s->c->arena, h->name), session_count(s, got.present, got.n),
                  session_count(s, want.present, want.n));
-        else /* elements of a packed sequence are all of its first tensor */
+        else /* the elements of a packed sequence are all in its first tensor */
             for (int i = 0; i < got.n; i++)
                 compare_output(v, h->first + h->asked + (h->packed ? 0 : i), referee_named("ref"), got.tensors[i],
                                want.tensors[i]);
@@ -178,7 +178,7 @@ static bool asked(struct verification *v, const struct referee *with) {
     else diag_help(d, "--against says what else to compare with");
     return false;
 }
-/* Compares what is not compared yet. */
+/* Compares the outputs that have not been compared yet. */
 static void ask(struct verification *v, const struct referee *with) {
     if (!asked(v, with)) return;
     if (with == referee_named("ref")) { /* values as the model declares them */
@@ -213,7 +213,7 @@ void verification_ask(struct verification *v) {
     }
 }
 
-/* ---- for others */
+/* ---- for other files */
 bool verification_same(const struct verification *v, int k, const struct tensor *want, struct text *why) {
     struct tolerance t = tolerance_of(v, k);
     struct deviation found;

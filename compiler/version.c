@@ -1,5 +1,5 @@
-/* `gcc2nn --version`: the table of what a build may have or lack. Each row follows from a library that meson.build
- * looks for; what needs it says so, too, where it is used and missing. */
+/* `gcc2nn --version`: the table of optional parts of a build. Each row depends on a library that meson.build looks for;
+ * the code that needs a missing one reports that, too. */
 #include "compiler/version.h"
 #include "compiler/commands.h"
 #include "compiler/gcc2nn.h"
@@ -27,7 +27,7 @@
 #endif
 
 static const struct feature {
-    const char *name, *what, *by; /* a word for programs, what it gives, the library */
+    const char *name, *what, *by; /* a name for programs, the feature, the library */
     bool built;
 } features[] = {
     {"tflite", "TensorFlow Lite models", "flatbuffers", HAVE_FLATBUFFERS},

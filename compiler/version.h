@@ -3,7 +3,7 @@
 #define NN_COMPILER_VERSION_H
 #include "compiler/options.h"
 
-/* Prints the version, the commit that was built ("unknown": as from an archive), and which optional parts are there;
- * with o->json as JSON. */
+/* Prints the version, the commit that was built ("unknown" if built from an archive), and which optional parts are
+ * included; with o->json as JSON. */
 void version_show(const struct options *o, const char *commit);
 #endif
