@@ -1,11 +1,11 @@
-/* From the model to the plan, and from what was found out to codes in the graph; see quantization.h. */
+/* From the model to the plan, and from calibration results to codes in the graph; see quantization.h. */
 #include "compiler/quantization.h"
 #include "compiler/named_nodes.h"
 #include "compiler/quantize/equalize.h"
 #include "ir/graph/op.h"
 #include <string.h>
 
-static const char LAST_PASS[] = "fold-affine"; /* the last that folds; those behind it are about machines */
+static const char LAST_PASS[] = "fold-affine"; /* the last folding pass; later ones depend on the machine */
 
 static bool find_quantised(struct session *s) {
     struct region *top = s->u.g->top;
@@ -17,7 +17,7 @@ static bool find_quantised(struct session *s) {
         }
     return false;
 }
-/* The nodes that --exclude names. false: there is none of one of them. */
+/* The nodes that --exclude names. false: one of them does not exist. */
 static bool find_excluded(struct session *s, node_list *nodes) {
     const struct quantize_options *q = &s->o->quantize;
     bool ok = true;

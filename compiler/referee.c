@@ -12,7 +12,7 @@ static struct tensor *value_kept(const struct question *q, struct arena *a, int 
     return q->kept[k];
 }
 static struct tensor *value_of_peer(const struct question *q, struct arena *a, int k) { return peer_value(q->h, a, k); }
-/* What --data has as output_<k> may be more than tensors: verify reads and compares it itself, when it can be asked. */
+/* --data may have output_<k> files that are not tensors: verify reads and compares those itself. */
 static bool ask_reference(struct question *q, const char **why) {
     const struct options *o = q->s->o;
     *why = o->each_node ? "it has outputs of the model, not of its nodes" : "--data says where it is";
@@ -39,7 +39,7 @@ const struct referee *referee_named(const char *word) {
 }
 const struct referee *referee_usual(const struct session *s) {
     const struct graph *g = s->u.g;
-    if (!g) return referee_named("interpreter"); /* loops in text form are nobody else's */
+    if (!g) return referee_named("interpreter"); /* only the interpreter can run loops in text form */
     for (int k = 0; k < g->opsets.n; k++)
         if (!strcmp(g->opsets.v[k].domain, "tflite")) return referee_named("litert");
     return referee_named("ort");

@@ -1,5 +1,5 @@
-/* Who says what a model's outputs should be, for verify: a table with one row for each word of --against. A new referee
- * is a row of REFEREES and its function in referee.c; one that Python has is asked through peer.h. */
+/* Referees, which compute a model's expected outputs for verify: a table with one row for each word of --against. A new
+ * referee is a row of REFEREES and its function in referee.c; those that run in Python are called through peer.h. */
 #ifndef NN_COMPILER_REFEREE_H
 #define NN_COMPILER_REFEREE_H
 #include "compiler/session.h"
@@ -8,16 +8,17 @@ struct question {
     struct session *s;
     const struct harness *h; /* after the run */
     struct tensor **inputs;
-    struct tensor **kept; /* by those who have all values at once */
+    struct tensor **kept; /* used by referees that have all values at once */
 };
 struct referee {
-    const char *word, *key, *name, *possessive; /* of --against; for --json; in messages */
-    const char *package;                        /* of Python; NULL: it needs none */
+    const char *word, *key, *name, *possessive; /* word of --against; key for --json; name and possessive for
+                                                 * messages */
+    const char *package;                        /* Python package; NULL: none needed */
     const char *script;                         /* of peer.h; NULL: none */
     bool exact;                                 /* compared bit for bit */
-    /* false: it cannot be asked, *why says why, unless a diagnostic does. */
+    /* Runs the referee. false: it cannot run, and *why says the reason, unless a diagnostic does. */
     bool (*ask)(struct question *q, const char **why);
-    /* After it was asked: output k of the program, in arena a; NULL where it has none. */
+    /* After the run: output k of the program, in arena a; NULL if it has none. */
     struct tensor *(*value)(const struct question *q, struct arena *a, int k);
 };
 #define PEERS "templates/peer/"
@@ -34,6 +35,6 @@ extern const struct referee referees[]; /* word NULL ends */
 #define REFEREE_WORD(word, key, name, possessive, package, script, exact, ask, value) word " "
 #define REFEREE_WORDS                                                                 REFEREES(REFEREE_WORD)
 const struct referee *referee_named(const char *word); /* one of the table */
-/* For a model of this kind, where nothing was asked for: who knows its format. */
+/* The default for a model of this kind: the referee that knows its format. */
 const struct referee *referee_usual(const struct session *s);
 #endif

@@ -80,7 +80,7 @@ int report_diags(const struct diags *d) {
     return diags_status(d);
 }
 
-static int print_error; /* why something could not be printed, for the end */
+static int print_error; /* the first error of printing, reported at the end */
 
 static void print(const char *s, size_t n) {
     if (n && fwrite(s, 1, n, stdout) != n && !print_error) print_error = errno;
@@ -119,7 +119,8 @@ void print_json(json_t *root) {
     print_text(&t);
 }
 
-/* A result that nobody got is none: `diff >/dev/full` must not say that two models differ. */
+/* If the result could not be printed, the exit status must say so: `diff >/dev/full` must not say that two models
+ * differ. */
 int flush_output(int status) {
     progress_end();
     if (fflush(stdout) != 0 && !print_error) print_error = errno;
@@ -130,10 +131,10 @@ int flush_output(int status) {
 }
 
 /* ---- progress */
-static bool wanted; /* by the program, that is: a library shows nothing */
-static bool shown;  /* the line that the cursor stands in is ours */
+static bool wanted; /* set by the program: a library shows no progress */
+static bool shown;  /* the cursor is in a progress line */
 
-/* Columns that a line may have without going on in the next one, which could not be taken back. */
+/* Columns of the terminal: a longer line would wrap, and could not be erased. */
 static int room(void) {
     struct winsize w = {0};
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1 : 79;

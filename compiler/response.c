@@ -4,17 +4,17 @@
 #include "ir/base/ctx.h"
 #include <string.h>
 
-/* Deep enough for any hand-made file; what names itself ends here. */
+/* Deeper than any hand-made file; ends recursion of files that name themselves. */
 enum { DEPTH = 16, MOST_BYTES = 1 << 20, MOST_WORDS = 1 << 16 };
 struct expansion {
     struct arena *a;
     struct text *problem;
     VEC(char *) words;
-    bool only_args; /* behind `--` */
+    bool only_args; /* after `--` */
 };
 static bool take_word(struct expansion *e, char *word, int depth);
 
-/* Blanks part words; within quotes they do not, and a backslash takes the next character as it is. */
+/* Blanks separate words, except within quotes; a backslash quotes the next character. */
 static char *next_word(struct arena *a, const char **at, const char *end) {
     const char *s = *at;
     char quote = 0;

@@ -1,5 +1,5 @@
-/* See result_precision.h. Looks from a result of the model upwards: for the step itself through nodes that only move
- * elements, for types, and what rounds to steps, through all. */
+/* See result_precision.h. Walks from a result of the model towards its operands: for the step itself only through nodes
+ * that move elements, for types and for nodes that round to steps through all. */
 #include "compiler/result_precision.h"
 #include "compiler/compare.h"
 #include "ir/graph/op.h"
@@ -11,7 +11,7 @@ static double greatest(const struct tensor *t) {
         if (fabs(tensor_f(t, i)) > m) m = fabs(tensor_f(t, i));
     return m;
 }
-/* Of floats. 0: they come from something else. */
+/* The step of floats. 0: they do not come from a DequantizeLinear. */
 static double scale_of(const struct value *v, int depth) {
     enum { DEPTH = 32 };
     const struct node *n = v ? v->def : NULL;
@@ -36,8 +36,8 @@ double quant_step(const struct graph *g, int k) {
 }
 
 /* ---- nodes that round to steps */
-/* Bits of what n rounds to; 0: it does not. Sums of integers are exact. Of an operator that rounds inside, it is bytes.
- */
+/* Bits of the type that n rounds to; 0: it does not round. Sums of integers are exact. An operator that rounds
+ * internally counts as bytes. */
 static int rounds_to_bits(const struct graph *g, const struct node *n) {
     if (!g->quantized || !op_is_quantized(n->op_type) || (n->op && n->op->flags & OP_DEQUANTIZES)) return 0;
     for (int k = 0; k < n->outs.n; k++) {
@@ -51,7 +51,7 @@ struct depths {
     const struct graph *g;
     int *of; /* by the number of the node */
 };
-/* Definitions come before uses; a body counts as if it began with the inputs of its node. */
+/* Definitions come before uses; the parameters of a body count like the inputs of its node. */
 static void note_depth(void *env, struct node *n) {
     struct depths *d = env;
     int deepest = 0;

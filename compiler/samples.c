@@ -39,7 +39,7 @@ bool runner_open(struct runner *r, struct session *s) {
     if (exe) *r = runner_of(s, exe);
     return exe != NULL;
 }
-/* What a run takes and gives lives in a context of its own, which goes with it. */
+/* The values of each run are in a separate context, which is freed after it. */
 static bool run_sample(struct runner *r, const char *sample, int number, see_outputs *see, void *env) {
     struct session *s = r->s;
     const struct options *given = s->o;

@@ -42,7 +42,7 @@ static void take_options(struct session *s) {
         .time_passes = o->time_passes,
     };
 }
-/* One JSON value is all that standard output may get. */
+/* Standard output must get exactly one JSON value. */
 static void keep_dump(void *env, const char *pass, const char *text) {
     struct session *s = env;
     json_array_append_new(s->dumps, json_pack("{s:s, s:o}", "after", pass, "text", json_name(&s->c->arena, text)));
@@ -117,8 +117,8 @@ static bool algorithms_exist(struct ctx *c, const struct options *o) {
     }
     return ok;
 }
-/* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
- * pass, not only of those that can be left out. */
+/* Checks a pass name of --dump-after, --stop-after or --no-pass; also: other names that the option accepts; any: all
+ * passes, not only optional ones. */
 static bool pass_exists(struct session *s, const char *option, const char *name, const char *also, bool any) {
     enum { MOST = 80 };
     const char *names[MOST] = {0};
@@ -173,7 +173,7 @@ bool session_open(struct session *s, const struct options *o) {
     if (o->limit_given) s->c->decisions.limited = true, s->c->decisions.limit = o->limit_given - 1;
     if (o->json && (o->dump_after.n || o->stop_after)) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!take_passes(s) || !passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
-    bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
+    bool strict = o->std && !strcmp(o->std, "c99-strict"); /* strict C has no vectors to lay values out for */
     bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native") && session_machine(s);
     s->compile.target = s->targets[0];
     s->compile.c99_strict = strict;
@@ -207,7 +207,7 @@ int session_report(struct session *s) {
     if (s->temporary) cleanup_now(s->noted);
     s->temporary = false;
     int status = report_diags(&s->c->diags);
-    if (s->dumps) session_json(s, json_object()); /* nothing else came */
+    if (s->dumps) session_json(s, json_object()); /* there was no other output */
     return status;
 }
 void session_free(struct session *s) {
@@ -253,7 +253,7 @@ static bool parse_loops(struct session *s, const struct mapped_file *f) {
     if (s->compile.sizes && !s->compile.sizes(s->compile.env, e->syms.v, e->syms.n)) return false;
     return session_plan(s);
 }
-/* The same model again for each of the other targets. What it says was said by the first. */
+/* Compiles the same model for each of the other targets, without repeating the diagnostics of the first. */
 static bool compile_variants(struct session *s) {
     struct diags *d = &s->c->diags;
     for (int k = 1; k < s->ntargets && s->u.complete; k++) {
@@ -299,7 +299,7 @@ static bool make_temporary(struct session *s) {
     if (folder) s->folder = folder;
     return s->temporary;
 }
-/* Those of --pass that the model went through, for the manifest. */
+/* The custom passes that the model went through, for the manifest. */
 static void note_passes(struct session *s) {
     VEC(struct used_pass) used = {0};
     for (const struct pass_row *p = pipeline_of(&s->compile); p->name; p++) {
@@ -324,14 +324,15 @@ const char *const *session_symbols(struct session *s) {
     const char **v = NEWN(&s->c->arena, const char *, s->o->dims.n + 1);
     int n = 0;
     for (int k = 0; k < s->o->dims.n; k++)
-        for (int j = 0; j < p->syms.n; j++) /* without one, inputs decide; --dim says what they do not show */
+        for (int j = 0; j < p->syms.n; j++) /* without it, sizes come from inputs; --dim gives those that the inputs do
+                                             * not determine */
             if (!strcmp(p->syms.v[j]->name, s->o->dims.v[k].name) && s->o->dims.v[k].ref && !s->o->data &&
                 !s->o->inputs.n)
                 v[n++] = format(s->c, "%s=%lld", s->o->dims.v[k].name, (long long)s->o->dims.v[k].ref);
     return v;
 }
 
-/* "batch=1..512@128": what the user could have said, by the range that is known. */
+/* "batch=1..512@128": an example of what the user could write, for the known range. */
 static const char *dim_example(struct session *s, const struct sym *y) {
     if (y->hi == INT32_MAX) return format(s->c, "%s=8", y->name);
     int64_t some = y->hi / 4;
@@ -339,7 +340,7 @@ static const char *dim_example(struct session *s, const struct sym *y) {
     if (some < 1) some = 1;
     return format(s->c, "%s=%lld..%lld@%lld", y->name, (long long)y->lo, (long long)y->hi, (long long)some);
 }
-/* A time means nothing without the sizes it is for: no symbol gets one by itself. Asked before anything is compiled. */
+/* A time is meaningless without sizes: no symbol gets one by default. Checked before anything is compiled. */
 bool session_sizes_given(void *env, const struct sym *const *v, int n) {
     struct session *s = env;
     struct text missing = {0}, example = {0};

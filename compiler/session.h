@@ -1,5 +1,5 @@
 /* One command's work on one model: options to module, module to build folder, folder to program, tensors in and out.
- * What compile, run, verify and bench share. */
+ * Shared by compile, run, verify and bench. */
 #ifndef NN_COMPILER_SESSION_H
 #define NN_COMPILER_SESSION_H
 #include "compiler/build.h"

@@ -1,6 +1,6 @@
-/* Which channels of a model say nothing. Walks the graph once: products make channels, operators that treat each
- * channel for itself carry them on, products take them in, and whatever else reads them keeps them as they are.
- * Channels that are carried go together or not at all. See channels.h. */
+/* Finds redundant channels. Walks the graph once: products create channels, operators that treat each channel
+ * separately pass them on, products consume them, and all other readers keep them as they are. Channels that are passed
+ * on are removed together or not at all. See channels.h. */
 #include "compiler/prune/channels.h"
 #include "compiler/graph/rules.h"
 #include "ir/base/convert.h"
@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* ---- products */
-/* Operators whose weights have channels by their rows; of the general product of matrices, by two matrices' columns. */
+/* Operators whose rows say where their weights have channels; for the general matrix product, the columns of
+ * matrices. */
 static bool lies(const struct node *n, struct op_weights *lie) {
     if (n->op->weights) return n->op->weights(n, lie);
     *lie = (struct op_weights){.out = {1, 1}, .in = {0, 1}};
@@ -73,7 +74,7 @@ static void keep_all(struct pruning *p, const struct value *v, const char *why) 
     const struct channels *x = value_channels(p, v);
     for (int64_t k = 0; x && k < x->n; k++) keep(p, x->first + k, why);
 }
-/* The value gets channels along the axis; NULL: their number is not known, or they are too many together. */
+/* Gives the value channels along the axis; NULL: their number is not known, or there are too many in total. */
 static struct channels *begin(struct pruning *p, struct value *v, int axis) {
     enum { MOST = 1 << 24 };
     struct ctx *c = p->g->ctx;
@@ -93,9 +94,10 @@ static const char *reader(struct pruning *p, const struct node *n, const char *w
     return format(p->g->ctx, "%s %.*s", what, OWN_ORIGIN(n));
 }
 
-/* ---- products make channels, and take them in */
-/* Each group is made of channels of its own, and goes or stays with them. What is made of numbers is one, unless some
- * cells of the result sum over less; of 16 bits only 0, as nothing says how a sum of others is rounded. */
+/* ---- products create channels, and consume them */
+/* Each group is computed from its own channels, and is kept or removed with them. A result computed from constant
+ * channels is constant, unless some cells sum fewer terms; for 16 bits only if it is 0, because the rounding of other
+ * sums is unspecified. */
 static void by_groups(struct pruning *p, const struct product *q, const struct channels *x, const struct channels *y) {
     int64_t groups = q->lie.in.groups, ins = x->n / groups, outs = y->n / groups;
     double *sums = NEWN(&p->g->ctx->arena, double, y->n);
@@ -115,8 +117,8 @@ static void by_groups(struct pruning *p, const struct product *q, const struct c
         if (isnan(*to) && isfinite(sums[k]) && exact) *to = value_rounded(y->v, sums[k] + bias_at(q, k));
     }
 }
-/* Channels that it reads with other weights than zero stay, unless they are a number that the bias can take in: not
- * where some cells of the result sum over less. */
+/* Channels that are read with nonzero weights are kept, unless they are constants that the bias can absorb, which is
+ * impossible where some cells sum fewer terms. */
 static void take_in(struct pruning *p, const struct product *q, const struct channels *x) {
     bool *zero = NEWN(&p->g->ctx->arena, bool, x->n);
     const char *live = reader(p, q->n, "is read by"), *edges = reader(p, q->n, "is not 0, and is read with padding by"),
@@ -155,8 +157,8 @@ static void see_product(struct pruning *p, struct product *q) {
     else keep_all(p, q->n->ins.v[0], reader(p, q->n, "is read along another axis by"));
 }
 
-/* ---- what carries them on */
-/* Cell by cell, as operands broadcast: those of as many channels along the axis have them too, others none. */
+/* ---- operators that pass channels on */
+/* Elementwise, with broadcasting: operands with as many channels along the axis have them too, others none. */
 static bool cellwise(struct pruning *p, struct node *n, const struct channels *x) {
     const struct type *t = &n->outs.v[0]->type;
     if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_FOREIGN)) return false;
@@ -166,7 +168,7 @@ static bool cellwise(struct pruning *p, struct node *n, const struct channels *x
         const struct channels *other = value_channels(p, v);
         if (!v) continue;
         if (v->type.kind != TY_TENSOR || v->type.rank < 0 || v->type.rank > t->rank) return false;
-        int axis = x->axis - (t->rank - v->type.rank); /* where it is in this one */
+        int axis = x->axis - (t->rank - v->type.rank); /* the axis in this operand */
         bool one = axis < 0 || x_is(v->type.dims[axis], 1), same = axis >= 0 && x_is(v->type.dims[axis], x->n);
         if (!one && !same) return false;
         if (!v->init && !one && !(other && other->axis == axis && other->n == x->n && v->type.rank == t->rank))
@@ -181,7 +183,7 @@ static bool affine(struct pruning *p, const struct node *n, const struct channel
     return x->axis == 1 && n->op->affine && n->op->affine(n, x->v, x->n, v, v + x->n) &&
            type_same_dims(&n->outs.v[0]->type, &x->v->type);
 }
-/* Over other axes than that of the channels: pools, means. */
+/* Over axes other than the channels: pools, means. */
 static bool each_channel(const struct node *n, const struct channels *x) {
     const struct type *to = &n->outs.v[0]->type;
     int64_t axes[32];
@@ -206,7 +208,7 @@ static bool carry(struct pruning *p, struct node *n, int axis, bool whole) {
     channels_carry(p, n, y, whole);
     return true;
 }
-/* The same cells elsewhere: channels from x's channel `at` on. */
+/* Copies of the same cells: channels from x's channel `at` on. */
 static bool pass_on(struct pruning *p, const struct channels *x, struct value *to, int axis, int64_t at) {
     const struct channels *y = begin(p, to, axis);
     for (int64_t k = 0; y && k < y->n; k++) {
@@ -215,7 +217,7 @@ static bool pass_on(struct pruning *p, const struct channels *x, struct value *t
     }
     return y != NULL;
 }
-/* To another place among the axes; -1: it is no such operator. */
+/* The new position of the channel axis; -1: the operator does not move axes. */
 static int moved(const struct node *n, const struct channels *x) {
     int perm[32], rank = x->v->type.rank;
     if (!n->op->permutes || rank > 32 || n->ins.v[0] != x->v || !n->op->permutes(n, perm)) return -1;
@@ -223,7 +225,7 @@ static int moved(const struct node *n, const struct channels *x) {
         if (perm[k] == x->axis) return k;
     return -1;
 }
-/* The same cells in the same order, with the channels in an axis of their own; -1: not so. */
+/* The axis of the channels in a Reshape that keeps them separate; -1: it does not. */
 static int kept_in_view(struct pruning *p, const struct node *n, const struct channels *x) {
     struct ctx *c = p->g->ctx;
     const struct type *t = &x->v->type, *to = &n->outs.v[0]->type;
@@ -241,7 +243,7 @@ static int kept_in_view(struct pruning *p, const struct node *n, const struct ch
     }
     return -1;
 }
-/* Along other axes, by constants that say something of every axis, or name some: sizes, pads, slices. */
+/* Along other axes, by constants with an entry for every axis, or for some: sizes, pads, slices. */
 static bool along_others(const struct node *n, const struct channels *x) {
     const struct type *to = &n->outs.v[0]->type;
     const struct op_axes *row = &n->op->axes;
@@ -266,7 +268,7 @@ static bool along_others(const struct node *n, const struct channels *x) {
     }
     return count > 0;
 }
-/* [n, channels, ...] as [n, cells]: each channel becomes as many as it has cells. */
+/* [n, channels, ...] as [n, cells]: each channel becomes several, one for each of its cells. */
 static bool flatten(struct pruning *p, struct node *n, const struct channels *x) {
     const struct type *t = &x->v->type, *to = &n->outs.v[0]->type;
     int64_t cells = 1, size, shape[2];
@@ -337,7 +339,7 @@ static void see(struct pruning *p, struct node *n) {
     else if (n->op) carried = split(p, n, x);
     for (int k = 0; k < n->ins.n && !carried; k++) keep_all(p, n->ins.v[k], reader(p, n, "is read by"));
 }
-/* No value loses all channels. */
+/* At least one channel of each value is kept. */
 static void keep_one(struct pruning *p) {
     for (int j = 0; j < p->values.n; j++) {
         const struct channels *x = p->values.v[j];

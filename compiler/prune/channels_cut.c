@@ -1,11 +1,11 @@
-/* Taking channels out: weights, biases and other constants become shorter, and what a channel had said goes into the
- * biases of those that read it. See channels.h. */
+/* Removes channels: weights, biases and other constants become shorter, and the contribution of removed channels is
+ * added to the biases of their readers. See channels.h. */
 #include "compiler/graph/rules.h"
 #include "compiler/prune/channels.h"
 #include <math.h>
 #include <string.h>
 
-/* Which indices along an axis stay. */
+/* Which indices along an axis are kept. */
 struct rest {
     int64_t *index, n;
 };
@@ -30,7 +30,7 @@ static struct value *shorter(struct pruning *p, const struct value *v, int axis,
     return graph_const(p->g, v->name, y);
 }
 
-/* What the channels that go had added to each channel of the result. NULL: nothing. */
+/* The sum that the removed channels contributed to each channel of the result. NULL: nothing. */
 static double *lost(struct pruning *p, const struct product *q, const struct channels *x, int64_t n) {
     double *sum = NEWN(&p->g->ctx->arena, double, n);
     bool any = false;
@@ -77,7 +77,8 @@ static void cut_product(struct pruning *p, struct product *q) {
     }
     if (q->lie.in.groups > 1) node_set_int(n, "group", q->lie.in.groups * out.n / y->n);
 }
-/* The shape of a Reshape: an entry for the channels, if they still have an axis, else for all that was flattened. */
+/* The shape operand of a Reshape: updates the entry of the channels, if they still have an axis, else that of the
+ * flattened axes. */
 static void cut_shape(struct pruning *p, const struct channels *y, const struct rest *r) {
     struct node *n = y->v->def;
     const struct channels *x = value_channels(p, n->ins.v[0]);
@@ -105,12 +106,12 @@ static void cut_sizes(struct pruning *p, const struct channels *y, const struct 
     for (int k = 1; k < n->ins.n; k++) {
         if (!(n->op->axes.sizes >> k & 1) || !n->ins.v[k] || dtype_is_float(n->ins.v[k]->type.dtype)) continue;
         int count = node_ints(n, k, sizes, 32);
-        if (count != y->v->type.rank) continue; /* empty: not said */
+        if (count != y->v->type.rank) continue; /* empty: not given */
         sizes[y->axis] = r->n;
         node_set_input(n, k, graph_ints(p->g, sizes, count));
     }
 }
-/* Constants beside channels that go: along the same axis, as operands broadcast. */
+/* Constants along the channels' axis, with broadcasting. */
 static void cut_constants(struct pruning *p, const struct channels *y) {
     struct node *n = y->v->def;
     struct rest r = rest_of(p, y);

@@ -1,5 +1,5 @@
-/* What an operator makes of channels that are one number each: it is run on them, by its own definition, so that the
- * number is the very one that a run would find. See channels.h. */
+/* Computes an operator's result for constant channels: runs its own definition on them, so that the number is exactly
+ * that of a run. See channels.h. */
 #include "compiler/graph/passes.h"
 #include "compiler/prune/channels.h"
 #include <math.h>
@@ -7,8 +7,8 @@
 
 enum { MOST_CELLS = 1 << 20 };
 
-/* The operand with its numbers in all cells, and 0 where a channel is not one number. whole: of its own size, else of
- * one cell for each channel. NULL: too large, or the size is not known. */
+/* The operand with its constants in all cells, and 0 in channels that are not constant. whole: in its full size, else
+ * with one cell for each channel. NULL: too large, or of unknown size. */
 static struct tensor *filled(struct pruning *p, const struct channels *x, bool whole) {
     const struct type *t = &x->v->type;
     int64_t dims[32], inner = 1, cells = 1;
@@ -26,7 +26,7 @@ static struct tensor *filled(struct pruning *p, const struct channels *x, bool w
     }
     return y;
 }
-/* The result of n on constants. NULL: it was not found. */
+/* The result of n on constants. NULL: it could not be computed. */
 static const struct tensor *run(struct pruning *p, const struct node *n, struct value *const *ins) {
     struct ctx *c = p->g->ctx;
     const struct diags before = c->diags;
@@ -47,11 +47,11 @@ static void take(struct pruning *p, const struct channels *y, const struct tenso
     struct channel *to = p->all.v + y->first;
     for (int64_t i = 0, n = tensor_count(t); i < n; i++) {
         double v = tensor_f(t, i), *at = &to[i / inner % y->n].number;
-        *at = i < inner * y->n && i % inner == 0 ? v : *at == v ? v : NAN; /* other cells must have the same */
+        *at = i < inner * y->n && i % inner == 0 ? v : *at == v ? v : NAN; /* all cells of the channel must be equal */
     }
 }
-/* A product with 0 is 0, whatever the operand: what BatchNormalization makes of a channel that training switched off.
- */
+/* A product with 0 is 0, whatever the operand: for example a BatchNormalization channel that training has switched
+ * off. */
 static void switched_off(struct pruning *p, struct node *n, const struct channels *y) {
     struct value *x = n->ins.v[0] && !n->ins.v[0]->init ? n->ins.v[0] : node_in(n, 1);
     double *scale = NEWN(&p->g->ctx->arena, double, y->n), *shift = NEWN(&p->g->ctx->arena, double, y->n);
@@ -59,7 +59,7 @@ static void switched_off(struct pruning *p, struct node *n, const struct channel
     for (int64_t k = 0; k < y->n; k++)
         if (scale[k] == 0 && isfinite(shift[k])) p->all.v[y->first + k].number = value_rounded(y->v, shift[k]);
 }
-/* What is made of a channel that is not one number is none, whatever came of the 0 in its place. */
+/* Results of channels that are not constant are not constant either, whatever the placeholder 0 gave. */
 static void unknown_of(struct pruning *p, const struct channels *x, const struct channels *y) {
     for (int64_t k = 0; x && k < y->n; k++)
         if (isnan(p->all.v[x->first + k].number)) p->all.v[y->first + k].number = NAN;

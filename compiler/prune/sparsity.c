@@ -13,7 +13,7 @@ static int64_t count_true(const bool *v, int64_t n) {
     for (int64_t k = 0; k < n; k++) count += v[k];
     return count;
 }
-/* Slices that are zero, along an axis. */
+/* Counts the slices along an axis that are zero. */
 static int64_t zero_slices(struct ctx *c, const struct tensor *t, const struct op_channels *at, int64_t *all) {
     *all = op_channel_count(t, at);
     bool *zero = NEWN(&c->arena, bool, *all + 1);
@@ -50,7 +50,7 @@ static bool is_weights(const struct value *w) {
     const struct tensor *t = w ? w->init : NULL;
     return t && t->rank >= 2 && t->type != STR && t->type != BOOL && !dtype_is_complex(t->type) && tensor_count(t) > 1;
 }
-/* Calls f of each, with the first node that reads it. */
+/* Calls f for each, with the first node that reads it. */
 static void each_weights(struct graph *g, void (*f)(void *env, struct node *n, const struct value *w), void *env) {
     struct map met = {.arena = &g->ctx->arena};
     for (struct node *n = g->top->first; n; n = n->next)

@@ -1,13 +1,13 @@
 /* Equalised weights; see equalize.h. After M. Nagel et al., Data-Free Quantization through Weight Equalization and Bias
- * Correction, 2019, section 4.1: where nothing but a positively homogeneous function stands between two products, the
- * channels of the first may be divided by any positive numbers by which the second is multiplied; sqrt(r1 / r2), of the
- * ranges of each channel's weights in both, gives either the same range. */
+ * Correction, 2019, section 4.1: if there is only a positively homogeneous function between two products, the channels
+ * of the first may be divided by any positive numbers by which the second is multiplied; sqrt(r1 / r2), where r1 and r2
+ * are the ranges of a channel's weights in both, makes the ranges equal. */
 #include "compiler/quantize/equalize.h"
 #include "ir/graph/op.h"
 #include <math.h>
 
 enum { ROUNDS = 20, BEHIND_EACH_OTHER = 8 };
-static const double SETTLED = 0.01; /* a round that changes no channel by more is the last */
+static const double SETTLED = 0.01; /* a round that changes no channel by more than this is the last */
 
 struct layer {
     struct node *n;
@@ -29,15 +29,14 @@ static bool keeps_channels(const struct node *n) {
     return !(n->op->flags & OP_VIEW) && !n->op->permutes && x->rank >= 2 && y->rank == x->rank &&
            x->dims[1] == y->dims[1];
 }
-/* Of a positive multiple of its operand it gives that multiple: what cuts off at 0, or only picks cells of one tensor.
- */
+/* Is f(c x) = c f(x) for positive c? True for operators that clamp at 0, or only select cells of one tensor. */
 static bool is_homogeneous(const struct node *n) {
     double lo, hi;
     if (!n->op || n->outs.n != 1) return false;
     if (n->op->clamps && n->op->clamps(n, &lo, &hi)) return lo == 0 && hi == INFINITY;
     return n->op->flags & OP_PICKS && n->ins.n == 1 && keeps_channels(n);
 }
-/* The product that alone reads what l gives, behind nothing but such functions. */
+/* The product that is the only reader of l's result, through such functions only. */
 static bool follower(const struct layer *l, struct layer *next) {
     const struct value *v = l->n->outs.v[0];
     for (int k = 0; k < BEHIND_EACH_OTHER; k++) {
@@ -68,7 +67,7 @@ static struct value *scaled(struct graph *g, const struct value *v, const struct
     }
     return graph_const(g, v->name, t);
 }
-/* false: it changed next to nothing, or does not apply. */
+/* false: it changed almost nothing, or does not apply. */
 static bool equalize_pair(struct graph *g, const struct layer *a, const struct layer *b) {
     if (a->lie.out.axis < 0 || b->lie.in.axis < 0) return false;
     int64_t n = op_channel_count(a->w, &a->lie.out);

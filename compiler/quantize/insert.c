@@ -1,8 +1,8 @@
 /* Codes in the graph; see insert.h.
  *
- * Weights are codes of both signs around 0, so that products need no correction for their zero point. A bias is a sum's
- * first term, so it counts in units of both scales, in 32 bits (B. Jacob et al., Quantization and Training of Neural
- * Networks for Efficient Integer-Arithmetic-Only Inference, 2018, section 2.4). */
+ * Codes of weights are symmetric around 0, so that products need no correction for their zero point. A bias is the
+ * first term of a sum, so its unit is the product of both scales, in 32 bits (B. Jacob et al., Quantization and
+ * Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2018, section 2.4). */
 #include "compiler/quantize/insert.h"
 #include "ir/graph/op.h"
 #include <math.h>
@@ -32,11 +32,11 @@ static struct value *dequantised(struct region *r, struct node *before, struct v
     return typed_result(n, F32, codes, name);
 }
 
-/* ---- tensors that the run computes */
+/* ---- tensors computed at run time */
 static struct quantity quantity_of(const struct insertion *x, const struct quant_point *p) {
     return x->quantities[quant_point_number(x->measured, x->plan->points.v[p->same_as].value)];
 }
-/* The value of p as its codes stand for it. */
+/* The value of p after quantising and dequantising. */
 static struct value *rounded_point(const struct insertion *x, const struct quant_point *p) {
     struct graph *g = x->plan->g;
     struct value *v = p->value;
@@ -58,9 +58,9 @@ static void round_point(const struct insertion *x, const struct quant_point *p) 
 struct weights {
     struct graph *g;
     struct node *n;
-    const struct tensor *w; /* as they were */
-    int axis;               /* with a scale for each index; -1: one for all */
-    int64_t scales, inner;  /* how many; cells behind one index of the axis */
+    const struct tensor *w; /* the original weights */
+    int axis;               /* axis with a scale for each index; -1: one for all */
+    int64_t scales, inner;  /* scales: their number; inner: cells of one index of the axis */
     struct quantity *of;    /* each */
     double x_scale;
 };
@@ -81,7 +81,7 @@ static struct weights weights_of(struct graph *g, struct node *n, bool per_chann
     for (int64_t k = 0; k < w.scales; k++) w.of[k] = quantity_around_zero(most[k], seven_bits ? SEVEN_BITS : CODE_MOST);
     return w;
 }
-/* f32 of the dims that a scale of these weights has. */
+/* An f32 constant with the dims of these weights' scales. */
 static struct value *scales_value(const struct weights *w, double by, const char *name) {
     struct tensor *t = tensor_new(&w->g->ctx->arena, F32, &w->scales, w->axis < 0 ? 0 : 1);
     for (int64_t k = 0; k < w->scales; k++) tensor_set_f(t, k, (double)w->of[k].scale * by);
@@ -110,8 +110,8 @@ static bool is_bias(const struct weights *w, const struct value *b) {
     return b && b->init && b->type.rank == 1 && (w->axis < 0 || b->init->dims[0] == w->scales) &&
            (!beta || beta->u.f == 1) && (!alpha || alpha->u.f == 1);
 }
-/* A channel whose weights are next to nothing has so small a unit that its bias does not fit: its weights get a larger
- * one. */
+/* For a channel whose weights are almost zero, the unit is so small that its bias does not fit into 32 bits: its
+ * weights get a larger scale. */
 static void widen_scales(struct weights *w) {
     const double most = 1 << 30;
     const struct value *b = node_in(w->n, 2);
@@ -137,8 +137,8 @@ static void round_bias(const struct weights *w) {
 }
 
 /* ---- bias correction (M. Nagel et al., Data-Free Quantization through Weight Equalization and Bias Correction, 2019,
- * section 4.2), with means that were seen instead of means that follow from a normalisation. Cells that a padding's
- * zeros are read for count like all others. */
+ * section 4.2), with observed means instead of those derived from a normalisation. Cells at padding are treated like
+ * all others. */
 static void correct_bias(const struct insertion *x, const struct weights *w) {
     struct op_weights lie;
     const struct quant_point *p = quant_point_of(x->plan, w->n->ins.v[0]);
@@ -173,8 +173,8 @@ void quant_insert(const struct insertion *x) {
     for (int k = 0; k < x->plan->points.n; k++) round_point(x, &x->plan->points.v[k]);
 }
 
-/* ---- weights alone */
-/* Codes of 4 bits, with a scale for each block of cells along the axis that is summed over: -7 to 7. */
+/* ---- weights only */
+/* Codes of 4 bits, -7 to 7, with a scale for each block of cells along the axis of the sum. */
 static bool round_in_blocks(struct graph *g, struct node *n) {
     const struct value *v = n->ins.v[1];
     int across = n->op->integers->scaled_axis(n), along = 1 - across;
@@ -215,7 +215,7 @@ int quant_insert_weights(struct quant_plan *p, enum dtype type) {
     return all;
 }
 
-/* ---- twins */
+/* ---- twins, for the sensitivity */
 static void add_result(struct graph *g, struct node *n) {
     struct value *v = node_new(g->top, NULL, "", "ReduceSumSquare", &n->outs.v[0], 1, 1)->outs.v[0];
     node_set_int(v->def, "keepdims", 0);

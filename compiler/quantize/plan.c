@@ -1,9 +1,9 @@
 /* Which tensors are rounded; see plan.h.
  *
- * Products are found first. From their results on, forwards, every node gets a role from the roles of its operands; an
- * island whose results are read by anything but products and islands, perhaps behind what is carried, is none, for its
- * reader would see rounded floats for no gain (a residual sum in front of a normalisation). Taking one away can take
- * others away, so this is repeated until nothing changes. */
+ * Products are found first. From their results on, forwards, every node gets a role from the roles of its operands. An
+ * island whose results have other readers than products and islands, directly or through carried nodes, is rejected,
+ * because such a reader would get rounded floats without any gain (for example a residual sum before a normalisation).
+ * Rejecting one can lead to others, so this is repeated until nothing changes. */
 #include "compiler/quantize/plan.h"
 #include "ir/graph/op.h"
 #include "lower/group.h"
@@ -12,8 +12,8 @@ struct planner {
     struct graph *g;
     struct probes *probes;
     struct map role,
-        root; /* of nodes: enum quant_role + 1; of values: the result that they are computed of, cell by cell */
-    struct map denied; /* nodes that are no islands, for their readers */
+        root; /* of nodes: enum quant_role + 1; of values: the result from which they are computed elementwise */
+    struct map denied; /* nodes that cannot be islands, because of their readers */
     const node_list *leave_out;
 };
 static enum quant_role role_of(const struct planner *p, const struct node *n) {
@@ -37,8 +37,8 @@ static bool is_product(const struct planner *p, const struct node *n) {
     return n->op && n->op->integers && !left_out(p, n) && varies(node_in(n, 0)) && is_floats(w) && w->init &&
            (!bias || bias->init);
 }
-/* The one result that all varying operands are computed of; NULL: several, or none. *all: each of them is computed of
- * some. */
+/* The one result that all varying operands are computed from; NULL: several, or none. *all: each of them is computed
+ * from some. */
 static struct value *common_root(const struct planner *p, const struct node *n, bool *all) {
     struct value *root = NULL;
     bool one = true;
@@ -76,8 +76,8 @@ static void find_roles(struct planner *p) {
             if (n->outs.v[k]) map_put(&p->root, PKEY(n->outs.v[k]), root ? root : n->outs.v[k]);
     }
 }
-/* Do only products and islands read v, perhaps behind what is carried? A chain of those ends, as the graph has no
- * cycle; each value is asked about once. */
+/* Is v read only by products and islands, directly or through carried nodes? The recursion ends, because the graph has
+ * no cycle; each value is examined once. */
 static bool read_in_codes(const struct planner *p, const struct value *v, struct map *asked) {
     if (map_get(asked, PKEY(v))) return true;
     map_put(asked, PKEY(v), (void *)v);
@@ -100,7 +100,7 @@ static bool deny_some(struct planner *p) {
         }
         if (ok) continue;
         map_put(&p->denied, PKEY(n), n);
-        set_role(p, n, ROLE_OUTSIDE); /* those before it, which are asked next, see it */
+        set_role(p, n, ROLE_OUTSIDE); /* nodes before it, which are examined next, see this */
         some = true;
     }
     return some;
@@ -125,7 +125,7 @@ static int varying_operands(const struct node *n) {
     for (int k = 0; k < n->ins.n; k++) all += varies(n->ins.v[k]);
     return all;
 }
-/* What picks cells of one tensor alone gives codes of the same meaning. Points of operands come before. */
+/* An operator that selects cells of a single tensor gives codes with the same scale. Points of operands come before. */
 static void find_shared(struct quant_plan *q, const struct node *n) {
     if (!(n->op->flags & OP_PICKS) || varying_operands(n) != 1 || !varies(n->ins.v[0])) return;
     int from = quant_point_number(q, n->ins.v[0]);

@@ -48,7 +48,7 @@ enum range_method range_method_named(const char *word) {
         if (!strcmp(words[k], word)) return (enum range_method)k;
     return (enum range_method)0;
 }
-/* As many of the rarest at either end as may go: bins from the outside inwards, and a part of the last. */
+/* Removes the rarest values at either end: bins from the outside inwards, and part of the last one. */
 static double bins_outside(const struct histogram *h, double values, int from, int step) {
     double bins = 0;
     for (int k = from; k >= 0 && k < HISTOGRAM_BINS; k += step) {
@@ -63,8 +63,8 @@ static struct range percentile_range(const struct histogram *h, double percentil
     return (struct range){h->lo + bin_width(h) * bins_outside(h, outside, 0, 1),
                           h->hi - bin_width(h) * bins_outside(h, outside, HISTOGRAM_BINS - 1, -1)};
 }
-/* What rounding to the codes of a range, and cutting off at its ends, does to all values: the sum of squares. A value
- * that is rounded is off by a twelfth of a squared step on average. */
+/* The sum of squared errors from rounding to the codes of a range, and from clamping to it. The squared error of a
+ * rounded value is a twelfth of a squared step on average. */
 static double squared_error(const struct histogram *h, struct range r) {
     double step = (r.hi - r.lo) / (CODE_MOST - CODE_LEAST), sum = 0;
     for (int k = 0; k < HISTOGRAM_BINS; k++) {
@@ -84,8 +84,8 @@ static struct range mse_range(const struct histogram *h) {
     }
     return best;
 }
-/* Kullback-Leibler divergence of the first n parts, with all beyond them in the last, from the same in `levels` parts
- * each spread evenly over those of its own that hold something. */
+/* Kullback-Leibler divergence of the first n bins, with all beyond them added to the last, from the same merged into
+ * `levels` bins, each spread evenly over those of its bins that are not empty. */
 static double divergence(const int64_t *p, int n, int levels, double beyond) {
     double sum = 0, d = 0;
     for (int k = 0; k < n; k++) sum += (double)p[k];
