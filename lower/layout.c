@@ -16,7 +16,9 @@ static bool has_blocks(struct lowering *l, const struct value *v) {
     return lay && lay->block;
 }
 /* However narrow it is in memory, vectors compute with it in 32-bit lanes. */
-static bool fills_lanes(enum dtype t) { return t == F32 || dtype_is_half(t) || dtype_is_byte(t); }
+static bool fills_lanes(enum dtype t) {
+    return t == F32 || dtype_is_half(t) || dtype_is_byte(t) || t == I16 || t == U16;
+}
 enum { BLOCK_MAX = 4096 };
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
