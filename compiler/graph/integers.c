@@ -18,6 +18,13 @@ struct quantity {
 };
 static bool is_a(const struct node *n, enum op_flags flag) { return n && n->op && n->op->flags & flag; }
 static bool is_byte(const struct value *v) { return dtype_is_byte(v->type.dtype); }
+/* Bytes, or a constant of fewer bits, which is made one of bytes (`widened`). */
+static bool is_like_bytes(const struct value *v, const struct value *zero) {
+    enum dtype t = v->type.dtype;
+    if (dtype_is_byte(t)) return true;
+    return v->init && (!zero || zero->init) && dtype_is_int(t) && dtype_bits(t) < 8 &&
+           tensor_bytes(U8, v->init->dims, v->init->rank) >= 0;
+}
 static bool fits(const struct value *scale, const struct value *zero, enum dtype type) {
     return scale && scale->type.kind == TY_TENSOR && scale->type.dtype == F32 && scale->type.rank <= 1 &&
            (!zero || (zero->type.dtype == type && zero->type.rank <= 1));
@@ -26,7 +33,7 @@ static bool dequantised(const struct value *v, struct quantity *q) {
     const struct node *n = v ? v->def : NULL;
     if (!is_a(n, OP_DEQUANTIZES) || node_int(n, "block_size") || v->type.dtype != F32) return false;
     *q = (struct quantity){node_in(n, 0), node_in(n, 1), node_in(n, 2), false, 0};
-    if (!q->bytes || !is_byte(q->bytes) || !fits(q->scale, q->zero, q->bytes->type.dtype)) return false;
+    if (!q->bytes || !is_like_bytes(q->bytes, q->zero) || !fits(q->scale, q->zero, q->bytes->type.dtype)) return false;
     q->each = !type_has_one_element(&q->scale->type);
     q->axis = node_int(n, "axis");
     if (q->axis < 0) q->axis += q->bytes->type.rank;
@@ -40,6 +47,18 @@ static bool quantised(const struct node *n, struct quantity *q) {
 }
 static struct value *zero_of(struct graph *g, const struct quantity *q) {
     return q->zero ? q->zero : graph_scalar(g, q->bytes->type.dtype, 0);
+}
+
+/* The same numbers in bytes, which is what operators of integers take. */
+static struct value *widened(struct graph *g, struct value *v) {
+    if (!v || dtype_bits(v->type.dtype) >= 8) return v;
+    const struct tensor *from = v->init;
+    struct tensor *to = tensor_new(&g->ctx->arena, dtype_is_signed(from->type) ? I8 : U8, from->dims, from->rank);
+    for (int64_t k = 0, n = tensor_count(from); k < n; k++) tensor_set_i(to, k, tensor_i(from, k));
+    return graph_const(g, from->name ? from->name : "bytes", to);
+}
+static void widen(struct graph *g, struct quantity *q) {
+    q->bytes = widened(g, q->bytes), q->zero = widened(g, q->zero);
 }
 
 /* ---- the result */
@@ -113,6 +132,7 @@ static void finish(struct island *i, struct value *result) {
 /* Creates the operator over bytes in front of the one that it replaces, with the attributes that both have. */
 static void replace(struct island *i, const struct op_integers *form) {
     struct graph *g = i->g;
+    widen(g, &i->x), widen(g, &i->w);
     struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w), *ys = NULL, *yz = NULL;
     if (i->behind) ys = i->behind->ins.v[1], yz = node_in(i->behind, 2);
     if (i->behind && !yz) yz = graph_scalar(g, U8, 0);
