@@ -188,9 +188,10 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
     } else step_kind(s, LK_VECTOR, LOOPS(lane));
     step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
 }
-/* All axes but that of the lanes: either those of the cells in a row (inner), or those of the rows. */
-static void other_axes(struct rows *q, const struct row_stage *st, bool inner, struct word_list *to) {
-    for (int k = 0; k < st->s->u.stage.naxes; k++) {
+/* The axes from..end but that of the lanes: either those of the cells in a row (inner), or those of the rows. */
+static void other_axes(struct rows *q, const struct row_stage *st, bool inner, int from, int end,
+                       struct word_list *to) {
+    for (int k = from; k < end; k++) {
         const struct var *v = st->s->u.stage.axes[k];
         if (v != st->lane && (row_role(&q->r, v) == ROW_INNER) == inner) add_loop(&q->u->s, to, loop(q, st->name, v));
     }
@@ -200,11 +201,14 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     const struct stmt *s = st->s;
     struct word_list order = {0};
     step_split(&q->u->s, loop(q, st->name, st->lane), lanes_of(q->u), cells, lane, TAIL_CUT2);
-    if (st->lane != s->u.stage.axes[s->u.stage.naxes - 1]) { /* blocks of channels */
+    int n = s->u.stage.naxes, at = 0;
+    while (s->u.stage.axes[at] != st->lane) at++;
+    if (at != n - 1) { /* blocks of channels */
         if (!st->result)
-            other_axes(q, st, false, &order); /* scratch is for one row; the rows of a result are outside */
+            other_axes(q, st, false, 0, n, &order); /* scratch is for one row; a result's rows are outside */
+        other_axes(q, st, true, 0, at, &order);     /* in their order: a split makes two nests of them */
         add_loop(&q->u->s, &order, cells);
-        other_axes(q, st, true, &order);
+        other_axes(q, st, true, at, n, &order);
         add_loop(&q->u->s, &order, lane);
         step_reorder(&q->u->s, order);
     }
