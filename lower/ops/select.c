@@ -93,16 +93,16 @@ static void cumulative(const char *kernel) {
 static void op_cumsum(void) { cumulative("cumsum"); }
 static void op_cumprod(void) { cumulative("cumprod"); }
 
-/* Compress: the slices of an axis (or elements) whose condition is true. */
+/* Compress: the slices of an axis (or elements) whose condition is true. Exporters give it in other ranks, too, as its
+ * elements in their order: PaddlePaddle's masked_select has that of x. */
 static void op_compress(void) {
     T x = in(0), cond = in(1);
     bool flat = !has_attr("axis");
     int a = flat ? 0 : axis_attr("axis", x);
-    if (fail_if(rank(cond) != 1 || (!flat && rank(x) < 1), E_RANK, "the condition of Compress must be a vector"))
-        return;
-    E n = dim(cond, 0), of = flat ? numel(x) : dim(x, a);
+    if (fail_if(!flat && rank(x) < 1, E_RANK, "the input has no axis")) return;
+    E n = numel(cond), of = flat ? numel(x) : dim(x, a);
     X i = axes(list1(n));
-    T flag = stage("flag", BOOL, i, and_(at(cond, i), lt(i.v[0], of)));
+    T flag = stage("flag", BOOL, i, and_(at(cond, unflatten_index(i.v[0], shape(cond))), lt(i.v[0], of)));
     T count, pos = true_positions(flag, n, &count);
     E found = size_from("kept", count, 0, idx(0), n);
     X o = axes(flat ? list1(found) : put(shape(x), a, found));
@@ -262,8 +262,8 @@ const struct op ops_select[] = {
      .spec = "NonZero-13, not of strings and complex numbers"},
     {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum, .spec = "CumSum-14", .axes = {AXES_INPUT}},
     {"", "CumProd", 26, 26, a_cumsum, s_cumsum, slots_y, .define = op_cumprod, .spec = "CumProd-26"},
-    {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress, .spec = "Compress-11",
-     .flags = OP_PICKS},
+    {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress,
+     .spec = "Compress-11; a condition of any rank, as its elements", .flags = OP_PICKS},
     {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,
      .spec = "Unique-11; NaN equals NaN and is greater than numbers, as in numpy"},
     {"", "Det", 22, 11, attrs_none, slots_float, slots_y, .define = op_det, .spec = "Det-22"},

@@ -119,6 +119,16 @@ Test(select, nonzero_in_parts) { /* of 84 elements, the last one of 83 */
         "Shape(%1) return %2, %3, %4 }",
         "1: 7.26984e+06;1: 10085;2: 1 1441;", (7), 0, 0, 0, 0, 0, 1, 0);
 }
+Test(select, compress_by_a_condition_of_any_rank) { /* its elements in their order; ONNX has a vector */
+    GIVES(
+        "graph \"\" sym N: 1..64 const %z: f32[] = [0.0] region \"\" (%0: f32[N,3]) { %c: ? = Greater(%0, %z) %1: ? = "
+        "Compress(%0, %c) %2: ? = ReduceSum(%1) {keepdims = 0} %3: ? = Shape(%1) return %2, %3 }",
+        ": 8;1: 3;", (2, 3), 1, 0, 3, 4, -5, 0);
+    GIVES("graph \"\" const %c: bool[2,1] = [0, 1] region \"\" (%0: f32[2,3]) { %1: ? = Compress(%0, %c) {axis = 0} "
+          "%2: ? = "
+          "ReduceSum(%1) {keepdims = 0} return %2 }",
+          ": -1;", (2, 3), 1, 0, 3, 4, -5, 0);
+}
 Test(select, cumsum) {
     GIVES("graph \"\" const %a: i64[] = [1] region \"\" (%0: f32[2,3]) { %1: ? = CumSum(%0, %a) return %1 }",
           "2x3: 1 3 6 4 9 15;", (2, 3), 1, 2, 3, 4, 5, 6);
