@@ -412,6 +412,30 @@ static enum infer_status pack_loop(struct graph *g, struct node *n, int ncarried
     renewed(n, "its sequences are packed");
     return INFER_REPLACED;
 }
+/* Of n some passes are unrolled; the others go on as a loop, which counts them from 0. What it collects follows what
+ * those have. */
+static void go_on(struct node *n, struct region *r, int ncarried, int ncollected, int64_t passes) {
+    struct value *done = graph_scalar(n->in->graph, I64, passes);
+    struct node *number = node_new(r, r->first, "", "Add", NULL, 0, 1);
+    value_replace(r->params.v[0], number->outs.v[0]);
+    node_set_input(number, 0, r->params.v[0]), node_set_input(number, 1, done);
+    if (n->ins.v[0]) node_set_input(n, 0, held_by(n, n, "Sub", (struct value *[]){n->ins.v[0], done}, 2));
+    set_captures(n, ctl_captures(n) - ncollected);
+    for (int k = ncollected; k-- > 0;) {
+        struct value *before = held_by(n, n, "ConcatFromSequence", &n->ins.v[n->ins.n - 1], 1),
+                     *out = ncarried + k < n->outs.n ? n->outs.v[ncarried + k] : NULL;
+        node_set_int(before->def, "axis", 0);
+        node_set_int(before->def, "new_axis", 1);
+        node_drop_input(n, n->ins.n - 1);
+        drop_param(r, r->params.n - 1);
+        if (!out) continue;
+        struct node *all = node_new(n->in, n->next, "", "Concat", NULL, 0, 1);
+        value_replace(out, all->outs.v[0]);
+        node_set_input(all, 0, before), node_set_input(all, 1, out);
+        node_set_int(all, "axis", 0);
+    }
+    node_drop_attr(n, "pass");
+}
 enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region) {
     struct region *r = node_region(n, "body");
     const struct attr *at = node_attr(n, "pass");
@@ -419,9 +443,7 @@ enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int 
     bool known = (!n->ins.v[0] || known_int(n->ins.v[0], &passes)) && (!n->ins.v[1] || known_int(n->ins.v[1], &more));
     for (int k = 0; k < 2; k++) /* types may still change while a surrounding loop is being inferred */
         known &= !n->ins.v[k] || n->ins.v[k]->init || region_is_settled(n->in);
-    if (!known && at)
-        return ctl_problem(g, n, E_OP, "a loop that carries a sequence goes on as long as a value of the run says"),
-               INFER_FAILED;
+    if (!known && at) go_on(n, r, ncarried, ncollected, pass);
     if (!known) return pack_loop(g, n, ncarried, infer_region);
     if (!at) begin_collecting(n, r, ncollected);
     if (pass >= passes || !more) {

@@ -389,6 +389,19 @@ Test(control, a_sequence_that_grows_as_often_as_the_run_says) {
           LIST(2));
     gives(lowered(GROWN("") "%y: ? = ConcatFromSequence(%s) {axis=0}"), &yes, six, NULL, 0, "differ in shape");
 }
+/* The first pass is there, and only the run knows whether there is another one. Inserts x[:, :i+1], collects i. */
+#define GONE_ON(more)                                                                                                  \
+    SEQ "const %t: i64[] = [" more "] const %on: bool[] = [1]", C_AND_X,                                               \
+        RUN_M "%e: ? = SequenceEmpty() {dtype=1} %s: ?, %l: ? = Loop(%t, %on, %e, %x, %m) {captures=2}\n"              \
+              "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %p: ?, %pm: ?) {\n"                                       \
+              "    %j: ? = Unsqueeze(%p0, %zero) %k: ? = Add(%j, %one) %u: ? = Slice(%p, %zero, %k, %one)\n"           \
+              "    %w: ? = SequenceInsert(%v, %u) %d: ? = Less(%p0, %pm) return %d, %w, %p0 }\n"
+Test(control, a_sequence_that_grows_as_long_as_the_run_says) {
+    gives(lowered(GONE_ON("9") "%y: ? = ConcatFromSequence(%s) {axis=1}"), &yes, six, LIST(1, 1, 2, 4, 4, 5));
+    gives(lowered(GONE_ON("9") "%y: ? = ConcatFromSequence(%s) {axis=1}"), &yes, sparse, LIST(0, 0));
+    gives(lowered(GONE_ON("1") "%y: ? = ConcatFromSequence(%s) {axis=1}"), &yes, six, LIST(1, 4));
+    gives(lowered(GONE_ON("9") "%y: ? = Cast(%l) {to=1}"), &yes, six, LIST(0, 1));
+}
 /* They leave the outer branch, where nothing depends on them; behind it something does. */
 Test(control, branches_that_give_sequences_to_the_outside) {
     struct module *m =
