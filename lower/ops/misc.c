@@ -33,9 +33,8 @@ static bool bind_letters(struct einsum *s) {
                    false;
         for (int k = 0; k < s->length[t]; k++) {
             E *e = &s->extent[(unsigned char)s->term[t][k] & 127], d = dim(in(t), k);
-            bool stretches = isdigit((unsigned char)s->term[t][k]); /* of an ellipsis: broadcasts */
-            if (!*e || (stretches && x_is(*e, 1))) *e = d;
-            else if (!(stretches && x_is(d, 1))) require(eq(*e, d), "Einsum: dim %d of operand %d does not fit", k, t);
+            if (!*e || x_is(*e, 1)) *e = d; /* one of 1 broadcasts */
+            else if (!x_is(d, 1)) require(eq(*e, d), "Einsum: dim %d of operand %d does not fit", k, t);
         }
     }
     return true;
@@ -106,8 +105,8 @@ static void op_einsum(void) {
         X i = list0();
         for (int k = 0; k < s.length[t]; k++) {
             int c = (unsigned char)s.term[t][k] & 127;
-            if (isdigit(c) && x_is(dim(in(t), k), 1)) i = push(i, idx(0));
-            else i = push(i, dim(in(t), k) == s.extent[c] ? s.var[c] : wrap_index(s.var[c], dim(in(t), k)));
+            E n = dim(in(t), k);
+            i = push(i, n == s.extent[c] ? s.var[c] : x_is(n, 1) ? idx(0) : wrap_index(s.var[c], n));
         }
         E e = cast(at_type, at(in(t), i));
         v = v ? mul(v, e) : e;

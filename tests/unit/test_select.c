@@ -156,6 +156,11 @@ Test(select, dynamic_quantize) { /* dynamicquantizelinear of the specification *
     GIVES("graph \"\" region \"\" (%0: f32[6]) { %1: ?, %2: ?, %3: ? = DynamicQuantizeLinear(%0) return %1, %2, %3 }",
           "6: 153 255 0 26 221 179;: 0.0196078;: 153;", (6), 0, 2, -3, -2.5f, 1.34f, 0.5f);
 }
+Test(select, einsum_stretches_dims_of_1) { /* as numpy and ONNX Runtime, those of letters, too */
+    GIVES("graph \"\" const %w: f32[1,2] = [1.0, 2.0] region \"\" (%0: f32[2,3]) { %1: ? = Einsum(%0, %w) {equation = "
+          "\"ij, jk -> ik\"} %2: ? = Einsum(%w, %0) {equation = \"ik, ij -> ikj\"} return %1, %2 }",
+          "2x2: 6 12 15 30;2x2x3: 1 2 3 2 4 6 4 5 6 8 10 12;", (2, 3), 1, 2, 3, 4, 5, 6);
+}
 Test(select, einsum) {
     GIVES("graph \"\" const %w: f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] region \"\" (%0: f32[2,3]) { %1: ? = "
           "Einsum(%0, %w) {equation = \"ij, jk -> ki\"} return %1 }",
