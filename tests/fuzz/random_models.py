@@ -793,6 +793,7 @@ class Maker(More):
         if op == "Einsum" and self.opset >= 12:
             a, b, c, d = (self.r.choice([1, 2, 3, 5]) for _ in range(4))
             e, s = self.r.choice([("ij,jk->ik", ([a, b], [b, c])), ("bij,bjk->bik", ([a, b, c], [a, c, d])),
+                                  ("ij,jk->ik", ([a, b], [1, c])), ("bij,bjk->bik", ([1, b, c], [a, c, d])),
                                   ("ij->ji", ([a, b],)), ("ij->", ([a, b],)), ("bhid,bhjd->bhij", ([a, b, c, d], [a, b, 2, d])),
                                   ("i,j->ij", ([a], [b])), ("ijk,k->ij", ([a, b, c], [c]))])
             return self.add(op, [self.new(q) for q in s], equation=e)
