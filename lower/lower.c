@@ -700,7 +700,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     kernels_describe(&l);
     drop_dead_kernels(l.m);
     drop_unused_consts(&l);
-    settle_text_sizes(l.m);
+    settle_texts(l.m);
     if (!o->no_schedule) schedule_texts(&l);
     bool ok = proc_guard(l.m, l.entry, "lowering", call_origin, &l) && loop_verify(l.m, "lowering");
     return ok && c->diags.errors == errors ? l.m : NULL; /* copies continue after an error */

@@ -42,9 +42,9 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
 /* Removes calls whose results nothing reads, with their storage and kernels (lower/dead.c). */
 void drop_dead_kernels(struct module *m);
-/* Sizes for which all calls of a kernel text give the same constant become constants of the text
- * (lower/text_sizes.c). */
-void settle_text_sizes(struct module *m);
+/* Kernel texts get to know what all their calls give alike: sizes, and the range of constants
+ * (lower/texts.c). */
+void settle_texts(struct module *m);
 /* Merges calls that compute the same (lower/share.c). */
 void share_calls(struct module *m);
 /* Makes slices views of their operands, and operands of a Concat views of its result (lower/coalesce.c). */

@@ -14,18 +14,18 @@ static void op_sums(void) {
     T t[TREE_TABLES], y = result(0, dtype(x), list2(n, columns));
     for (int k = 0; k < TREE_TABLES; k++) t[k] = in(1 + k);
     E trees = dim(t[TT_ROOT], 0), rows = dim(t[TT_FEATURE], 0), leaves = dim(t[TT_VALUE], 0), w = dim(t[TT_VALUE], 1),
-      how = idx(int_attr("sum"));
+      how = idx(int_attr("sum")), nans = idx(int_attr("nans"));
     if (!x_is(n, 1)) {
-        const E args[] = {n, dim(x, 1), trees, rows, leaves, w, columns, how};
+        const E args[] = {n, dim(x, 1), trees, rows, leaves, w, columns, how, nans};
         call_kernel(
             "trees", dtype(x),
             (const T[]){x, t[TT_ROOT], t[TT_FEATURE], t[TT_SPLIT], t[TT_TO], t[TT_COLUMN], t[TT_VALUE], t[TT_START], y},
-            9, args, 8);
+            9, args, 9);
         return;
     }
     T leaf = scratch("leaf", I32, list1(trees));
     T walk[] = {x, t[TT_ROOT], t[TT_FEATURE], t[TT_SPLIT], t[TT_TO], leaf};
-    call_kernel("trees_one", dtype(x), walk, 6, (const E[]){dim(x, 1), trees, rows}, 3);
+    call_kernel("trees_one", dtype(x), walk, 6, (const E[]){dim(x, 1), trees, rows, nans}, 4);
     if (int_attr("order") == TREE_DENSE) {
         T bufs[] = {t[TT_VALUE], t[TT_START], leaf, y};
         call_kernel("tree_dense", dtype(x), bufs, 4, (const E[]){leaves, columns, trees, how}, 4);
@@ -42,7 +42,7 @@ static V sums(V x, const struct tree_tables *t, enum tree_sum sum) {
     V ins[TREE_TABLES + 1] = {x};
     for (int k = 0; k < TREE_TABLES; k++) ins[1 + k] = t->v[k];
     struct attr a[] = {attr_int("features", t->features), attr_int("columns", t->columns), attr_int("sum", sum),
-                       attr_int("order", t->order)};
+                       attr_int("order", t->order), attr_int("nans", t->nans)};
     return n_private("TreeSums", ins, TREE_TABLES + 1, 1, a, sizeof a / sizeof *a)->outs.v[0];
 }
 
@@ -270,7 +270,8 @@ static const struct op_attr a_ensemble[] = {A_INT("aggregate_function", .i = A_S
                                             A_INT("post_transform"),
                                             A_INTS("tree_roots", .flags = A_REQUIRED),
                                             {0}};
-static const struct op_attr a_sums[] = {A_INT("features"), A_INT("columns"), A_INT("sum"), A_INT("order"), {0}};
+static const struct op_attr a_sums[] = {A_INT("features"), A_INT("columns"), A_INT("sum"),
+                                        A_INT("order"),    A_INT("nans"),    {0}};
 static const struct op_attr a_targets[] = {
     A_INT("trees"), A_INT("targets"), A_INT("transform"), A_INT("keep"), SEEN, {0}};
 static const struct op_attr a_classes[] = {A_INT("classes"), A_INT("transform"), A_INT("binary"), SEEN, {0}};

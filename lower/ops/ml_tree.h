@@ -47,6 +47,7 @@ struct tree_tables {
     int64_t features; /* samples must have as many */
     int64_t columns;  /* of the result */
     int first_seen;   /* column that counts the leaves with a value for column 0, others follow; -1: none is needed */
+    bool nans;        /* is there a node where NaN goes to YES? */
     bool seen[2];     /* then, where there are two columns: do leaves have values for them? */
 };
 bool tree_tables(const struct ensemble *e, enum tree_sum sum, struct tree_tables *t);

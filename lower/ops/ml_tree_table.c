@@ -267,6 +267,7 @@ static void row_tables(const struct builder *b, struct tree_tables *t) {
     for (int k = 0; k < b->rows.n; k++) {
         int64_t features = b->rows.v[k].feature / 2 + 1;
         if (features > t->features) t->features = features;
+        t->nans |= b->rows.v[k].feature & 1;
     }
     struct tensor *feature = n_tensor(small_type(0, 2 * t->features), dims, 1), *split = n_tensor(b->e->type, dims, 1),
                   *to = n_tensor(small_type(-b->leaves.n, n), (const int64_t[]){n, 2}, 2);
