@@ -70,7 +70,8 @@ struct algorithm {
     /* If set, there is nothing but this: the row goes beside whichever other row is taken. It rewrites in place (or,
      * unless `rewrites`, only estimates) some of a kernel's stages and calls of texts. asked: the user wants it,
      * whatever it costs. */
-    struct algorithm_saving (*beside)(const struct algorithm_query *q, bool asked, bool rewrites);
+    struct algorithm_saving (*beside)(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                      bool rewrites);
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, fits everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */

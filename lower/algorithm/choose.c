@@ -67,7 +67,7 @@ static const char *go_beside(const struct algorithm_query *q, const struct algor
                              struct text *why) {
     bool out = (!asked && algorithm_left_out(q->wishes, row->name)) ||
                !decide(q->c, "algorithm %s beside node %s", row->name, diag_quote(&q->c->arena, node));
-    struct algorithm_saving saved = row->beside(q, asked, !out);
+    struct algorithm_saving saved = row->beside(q, row, asked, !out);
     if (!saved.places) return "";
     text_printf(why, "  algorithm %s: ", row->name);
     if (out) return text_add(why, "left out by an option\n"), "";

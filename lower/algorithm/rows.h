@@ -13,15 +13,14 @@ static inline const struct tensor *given_cells(const struct algorithm_query *q, 
 /* Cells of the constant factor; 0: there is none. */
 double rows_weights(const struct algorithm_query *q);
 /* Functions of a single byte (tables.c). */
-struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+struct algorithm_saving tables_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                      bool rewrites);
 /* TopK (topk.c). */
-struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites);
-struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites);
-struct algorithm_saving digits_beside(const struct algorithm_query *q, bool asked, bool rewrites);
-struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites);
-struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+struct algorithm_saving topk_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                    bool rewrites);
 /* Running sums and products (running.c). */
-struct algorithm_saving running_rows_beside(const struct algorithm_query *q, bool asked, bool rewrites);
+struct algorithm_saving running_rows_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                            bool rewrites);
 /* Is s a call of this kernel text, for whatever type? */
 bool calls_text(const struct algorithm_query *q, const struct stmt *s, const char *text);
 struct proc *algorithm_text(const struct algorithm_query *q, const struct stmt *call, const char *name);

@@ -25,7 +25,9 @@ static double saved_by_rows(const struct algorithm_query *q, const struct stmt *
     if (lanes < 2 || x_has(call->u.call.args[B], XF_PRODUCED)) return 0;
     return columns_one_by_one(q, call) - lines * (TURN + VECTOR * vectors);
 }
-struct algorithm_saving running_rows_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+struct algorithm_saving running_rows_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                            bool rewrites) {
+    (void)row;
     static const char *const texts[][2] = {{"cumsum", "cumsum_rows"}, {"cumprod", "cumprod_rows"}};
     struct algorithm_saving saved = {0};
     for (struct stmt *s = q->m->gpu ? NULL : q->stmts->first; s; s = s->next)

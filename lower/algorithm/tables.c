@@ -260,7 +260,9 @@ static bool holds_stages_only(const struct block *b) {
         if (s->kind != S_STAGE && s->kind != S_ALLOC && s->kind != S_CHECK && s->kind != S_VIEW) return false;
     return true;
 }
-struct algorithm_saving tables_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+struct algorithm_saving tables_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                      bool rewrites) {
+    (void)row;
     struct map none = {.arena = &q->c->arena};
     struct tables t = {q, q->c, asked, rewrites, none, none, none, {0}, 0};
     if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32) || !holds_stages_only(q->stmts)) return t.saved;

@@ -24,8 +24,9 @@ enum { ELEMENT = 15, MOVE = 6, LEVEL = 40, STEP = 30 };
 enum { BLOCK = 64, IN_BLOCK = 3, OWN_LEVEL = 20, WIDE_LEVEL = 25, ACROSS = 2 };
 /* Cycles to make a vector of keys, compare it with the greatest, and later search for an equal one. */
 enum { ONCE = 6 };
-/* Of sorting by digits: an element for one of them, a value of a digit, an element of a row of which less than half is
- * taken; and so many times what is taken has the same two digits or higher ones. */
+/* Sorting by digits: cycles per element and digit, per value of a digit, and, where less than half of a row is taken,
+ * per element to select those to sort; ALIKE times as many as are taken are sorted then, as some agree in two digits.
+ */
 enum { DIGIT = 8, VALUE = 2, SELECTED = 7 };
 static const double ALIKE = 1.2;
 struct sizes_of_topk {
@@ -233,7 +234,7 @@ static void reduce_instead(const struct algorithm_query *q, struct stmt *call) {
     stmt_remove(call);
 }
 
-/* ---- the ways to do it, each with its cycles for a call; INFINITY: it cannot */
+/* ---- the ways to do it, each with its cycles for a call; INFINITY: it cannot take the call */
 static double told(const struct sizes_of_topk *n) { return at_once(n, n->rows, inserting(n->n, n->k)); }
 static double reduction_cycles(const struct algorithm_query *q, const struct stmt *call,
                                const struct sizes_of_topk *n) {
@@ -268,7 +269,7 @@ static double heap_cycles(const struct algorithm_query *q, const struct stmt *ca
 }
 static const struct way {
     const char *name; /* of its row */
-    double handicap;  /* more code, and more memory: so many times its cycles have to be the fewest */
+    double handicap;  /* its cycles count this many times, as it needs more code or memory than the definition */
     double (*cycles)(const struct algorithm_query *q, const struct stmt *call, const struct sizes_of_topk *n);
     void (*rewrite)(const struct algorithm_query *q, struct stmt *call);
 } ways[] = {{"best-alone", 1.1, reduction_cycles, reduce_instead},
@@ -288,10 +289,11 @@ static bool is_best(const struct algorithm_query *q, const struct stmt *call, co
     }
     return best == way;
 }
-static struct algorithm_saving go_beside(const struct algorithm_query *q, bool asked, bool rewrites, const char *name) {
+struct algorithm_saving topk_beside(const struct algorithm_query *q, const struct algorithm *row, bool asked,
+                                    bool rewrites) {
     struct algorithm_saving saved = {0};
     const struct way *way = ways;
-    while (strcmp(way->name, name) != 0) way++;
+    while (strcmp(way->name, row->name) != 0) way++;
     for (struct stmt *s = q->stmts->first, *next; s; s = next) {
         next = s->next;
         if (!calls_text(q, s, "topk")) continue;
@@ -302,19 +304,4 @@ static struct algorithm_saving go_beside(const struct algorithm_query *q, bool a
         saved.places++, saved.cycles += told(&n) - cycles;
     }
     return saved;
-}
-struct algorithm_saving reduction_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    return go_beside(q, asked, rewrites, "best-alone");
-}
-struct algorithm_saving sorted_runs_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    return go_beside(q, asked, rewrites, "sorted-runs");
-}
-struct algorithm_saving digits_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    return go_beside(q, asked, rewrites, "digits");
-}
-struct algorithm_saving skipping_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    return go_beside(q, asked, rewrites, "skipping");
-}
-struct algorithm_saving heap_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
-    return go_beside(q, asked, rewrites, "heap");
 }
