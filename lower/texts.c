@@ -15,9 +15,9 @@ struct range {
     bool known;
     int64_t within[2]; /* of all constants given; includes 0, as pad cells are zeros */
 };
-static void note_range(struct texts *q, const struct buf *param, const struct buf *given) {
+/* The range of a constant is noted with it, too: dumps show no more of a long one. */
+static void note_range(struct texts *q, const struct buf *param, struct buf *given) {
     struct range *r = map_get(&q->ranges, PKEY(param));
-    int64_t lo = 0, hi = 0;
     if (!r) {
         r = NEW(&q->c->arena, struct range);
         r->known = true;
@@ -25,9 +25,12 @@ static void note_range(struct texts *q, const struct buf *param, const struct bu
     }
     r->known = r->known && given->scope == SC_CONST && (given->data || given->within);
     if (!r->known) return;
-    if (given->data) tensor_range(given->data, &lo, &hi);
-    else lo = given->within[0], hi = given->within[1];
-    r->within[0] = min64(r->within[0], lo), r->within[1] = max64(r->within[1], hi);
+    if (!given->within) {
+        int64_t lo, hi;
+        tensor_range(given->data, &lo, &hi);
+        given->within = arena_copy(&q->c->arena, ((int64_t[]){min64(lo, 0), max64(hi, 0)}), 2 * sizeof(int64_t));
+    }
+    r->within[0] = min64(r->within[0], given->within[0]), r->within[1] = max64(r->within[1], given->within[1]);
 }
 static bool is_text_call(const struct stmt *s) { return s->kind == S_CALL && s->u.call.callee->is_kernel_text; }
 static bool note_call(void *env, struct stmt *s) {

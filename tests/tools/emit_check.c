@@ -63,6 +63,12 @@ static void check_element(enum dtype t, unsigned char *p, unsigned *s, enum chec
     default: integer_element(t, p, s, how); break;
     }
 }
+/* An integer of a parameter that is known to lie within a range. */
+static void element_within(const struct buf *b, unsigned char *p, unsigned *s) {
+    uint64_t span = (uint64_t)b->within[1] - (uint64_t)b->within[0] + 1;
+    int64_t v = b->within[0] + (int64_t)(span ? check_random(s) % span : 0);
+    memcpy(p, &v, (size_t)dtype_bytes(b->type)); /* the low bytes come first */
+}
 /* ---- sizes and places */
 struct check_get {
     const struct proc *p;
@@ -203,6 +209,7 @@ static bool fill_param(struct check_proc *cp, int i, struct ctx *c, const struct
         if (!ok) break;
         theirs = q->physical + w * (size_t)to;
         check_element(b->type, theirs, seed, given ? how : CHECK_PLAIN);
+        if (b->within) element_within(b, theirs, seed);
         if (given) memcpy(mine, theirs, w);
         else check_element(b->type, mine, seed, CHECK_PLAIN);
     }
