@@ -166,10 +166,7 @@ static void sweep(struct graph *g, struct region *r) {
     for (struct node *n = r->first, *prev; n;) {
         prev = n->prev;
         write_out(g, n);
-        n = n->in  ? n->next
-            : prev ? prev->next
-                   : r->first; /* n was replaced: go on with the node that now stands in
-                                * its place */
+        n = node_after(r, n, prev);
     }
 }
 bool graph_fold_affine(struct graph *g) {

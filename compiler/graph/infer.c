@@ -196,10 +196,7 @@ static bool infer_region(struct region *r) {
         prev = n->prev;
         if (d->errors == 0 || !waits_for_refused(n))
             if (infer_node(g, n) && n->in == r) all_fit(g, n->outs.v, n->outs.n, n->origin);
-        n = n->in == r ? n->next
-            : prev     ? prev->next
-                       : r->first; /* n was replaced: go on with the node that now stands
-                                * in its place */
+        n = node_after(r, n, prev);
     }
     return d->errors == before;
 }

@@ -256,10 +256,7 @@ static void sweep(struct graph *g, struct region *r) {
             if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
         prev = n->prev;
         if (!pick_bytes(g, n)) rewrite(g, n);
-        n = n->in  ? n->next
-            : prev ? prev->next
-                   : r->first; /* n was replaced: go on with the node that now stands in
-                                * its place */
+        n = node_after(r, n, prev);
     }
 }
 bool graph_integers(struct graph *g) {

@@ -209,6 +209,10 @@ void node_remove(struct node *n) {
     unlink_node(n);
 }
 
+struct node *node_after(const struct region *r, const struct node *n, const struct node *prev) {
+    if (n->in == r) return n->next;
+    return prev ? prev->next : r->first;
+}
 void nodes_remove_between(struct node *from, struct node *to) {
     for (struct node *n = to->prev, *prev; n != from; n = prev) {
         prev = n->prev;

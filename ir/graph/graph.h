@@ -167,8 +167,11 @@ struct value *node_out(struct node *n, int k, const char *name); /* creates outp
 void node_set_input(struct node *n, int k, struct value *v);     /* v may be NULL; grows the list */
 void node_drop_input(struct node *n, int k);                     /* later inputs move up */
 void node_remove(struct node *n);                                /* its outputs must be unused */
-void nodes_remove_between(struct node *from, struct node *to);   /* nothing else uses them */
-void value_replace(struct value *old, struct value *by);         /* every use of old */
+/* Where a walk over r goes on after n, which may have been replaced: its successor, or what now stands in its place.
+ * prev: n's predecessor before that, NULL if it was the first. */
+struct node *node_after(const struct region *r, const struct node *n, const struct node *prev);
+void nodes_remove_between(struct node *from, struct node *to); /* nothing else uses them */
+void value_replace(struct value *old, struct value *by);       /* every use of old */
 void region_set_result(struct region *r, int k, struct value *v);
 void node_set_attr(struct node *n, struct attr a);              /* replaces one of the same name */
 void node_set_int(struct node *n, const char *name, int64_t v); /* the same for an integer; the name is copied */
