@@ -30,8 +30,7 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
         return 0;
     if (2 * channels < (lanes < 2 ? group : lanes)) return 0; /* otherwise more than half would be padding */
     if (lanes < 2)
-        return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all channels in
-                                                                                           * one block */
+        return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* one block of all */
     return machine_block(m, narrow_type(l, v), channels);
 }
 /* Does the group read a value in blocks that has the result's channels? Flattening does not count: rows of pixels go to
@@ -82,8 +81,7 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     int found = 0, least = gr->cls == CLASS_VIEW ? 1 : 2;
     if ((gr->cls != CLASS_VIEW && gr->cls != CLASS_OPAQUE) || gr->nodes.n != 1 || gr->anchor->outs.n < 1) return false;
     if (gr->cls == CLASS_VIEW && !keeps_channels(l, gr, false))
-        return false; /* transposed, and the sizes are only
-                       * equal by chance */
+        return false; /* transposed; the sizes agree by chance */
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         struct value *v = gr->anchor->ins.v[k];
         if (!v || v->type.rank != out->type.rank) continue;
@@ -341,9 +339,7 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
         !node_halo(l->probes, n, k, lo, hi, &fill) || outgrows(l, v, lo, hi))
         return;
     struct value_layout *lay = layout_for(l, v);
-    if (lay->halo && lay->fill != fill)
-        return; /* another reader wants a different fill, so this one tests its
-                 * indices */
+    if (lay->halo && lay->fill != fill) return; /* another reader wants another fill: this one tests its indices */
     lay->fill = fill;
     for (int d = 0; d < v->type.rank; d++) {
         if (lo[d] > lay->lo[d]) lay->lo[d] = lo[d];

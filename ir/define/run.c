@@ -306,9 +306,7 @@ bool def_expand(struct graph *g, struct node *n) {
     if (ok) n->op->expand();
     ok = ok && d.c->diags.errors == d.errors_before;
     for (int k = 0; ok && k < n->outs.n; k++)
-        if (n->outs.v[k] && n->outs.v[k]->uses.n)
-            def_unfit(), ok = false; /* the expansion gave up without a
-                                      * diagnostic */
+        if (n->outs.v[k] && n->outs.v[k]->uses.n) def_unfit(), ok = false; /* gave up without a diagnostic */
     def_end(&d);
     trace_because(g, NULL,
                   n->prev == before ? "it gives an operand or a constant" : "other operators stand in its place");

@@ -42,9 +42,7 @@ static void pack(struct plan *u, const struct tiling *g) {
     struct layout_dims dims = {0};
     for (int d = 0; d < b->n - b->has_fill; d++)
         if (is_batch(g, d)) add_dim(&u->s, &dims, dim_whole(d));
-    if (g->outside)
-        add_dim(&u->s, &dims, dim_div(kd, g->chunk * g->kblock)); /* all panels of a chunk before the next
-                                                                   * chunk */
+    if (g->outside) add_dim(&u->s, &dims, dim_div(kd, g->chunk * g->kblock)); /* all panels of a chunk first */
     add_dim(&u->s, &dims, dim_div(nd, g->nv));
     if (g->outside) add_dim(&u->s, &dims, dim_digit(kd, g->kblock, g->chunk));
     else if (blocked) add_dim(&u->s, &dims, dim_div(kd, g->kblock));
@@ -248,9 +246,7 @@ static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
     if (g->kred >= 0) add_loops(&u->s, &order, LOOPS(role.steps, steps > 1 ? role.unrolled : NULL));
     if (!g->mixed) add_loop(&u->s, &order, beside_loop(u, g));
     add_rows(u, g, &order);
-    if (g->mixed)
-        add_loop(&u->s, &order, beside_loop(u, g)); /* innermost: registers hold only a few cells of the
-                                                     * window at a time */
+    if (g->mixed) add_loop(&u->s, &order, beside_loop(u, g)); /* innermost: few cells of the window are in registers */
     add_loops(&u->s, &order, LOOPS(lane, parts ? role.group_parts : NULL, k0 > 1 ? role.group_cell : NULL));
     step_reorder(&u->s, order);
 }

@@ -39,9 +39,7 @@ struct done {
 static bool count_done(void *env, expr e) {
     struct done *q = env;
     if (e->op == X_LOAD) q->accesses += e->u.buf->scope != SC_REG;
-    else if (e->op == X_CALL && e->u.fn->body)
-        x_visit(e->u.fn->body, count_done, env); /* without a body it is written
-                                                  * in C */
+    else if (e->op == X_CALL && e->u.fn->body) x_visit(e->u.fn->body, count_done, env); /* else: written in C */
     else q->operations += e->type != IDX && e->op != X_CONST;
     return true;
 }

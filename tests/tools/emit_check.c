@@ -208,8 +208,8 @@ static bool fill_param(struct check_proc *cp, int i, struct ctx *c, const struct
         ok = place(&places, at, &to) && to >= 0 && to < q->cells;
         if (!ok) break;
         theirs = q->physical + w * (size_t)to;
-        check_element(b->type, theirs, seed, given ? how : CHECK_PLAIN);
         if (b->within) element_within(b, theirs, seed);
+        else check_element(b->type, theirs, seed, given ? how : CHECK_PLAIN);
         if (given) memcpy(mine, theirs, w);
         else check_element(b->type, mine, seed, CHECK_PLAIN);
     }
