@@ -20,18 +20,28 @@ static bool fills_lanes(enum dtype t) {
     return t == F32 || dtype_is_half(t) || dtype_is_byte(t) || t == I16 || t == U16;
 }
 enum { BLOCK_MAX = 4096 };
-static int lanes_for(const struct lowering *l, const struct value *v) {
-    int64_t channels;
+/* How many channels a block of v would have, to *lanes; or for people, why it has no blocks. */
+static const char *find_lanes(const struct lowering *l, const struct value *v, int *lanes) {
     const struct machine *m = l->o->target->machine;
-    int lanes = machine_lanes(m, F32);
-    int group = machine_group(m, narrow_type(l, v));
-    if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 ||
-        v->type.rank > 5 || !x_is_int(v->type.dims[1], &channels))
-        return 0;
-    if (2 * channels < (lanes < 2 ? group : lanes)) return 0; /* otherwise more than half would be padding */
-    if (lanes < 2)
-        return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* one block of all */
-    return machine_block(m, narrow_type(l, v), channels);
+    int vector = machine_lanes(m, F32), group = machine_group(m, narrow_type(l, v));
+    int64_t channels;
+    if (l->o->no_schedule) return "nothing is scheduled";
+    if (vector < 2 && group < 2) return "the target has no vectors";
+    if (!fills_lanes(v->type.dtype)) return "elements of its type do not fill lanes";
+    if (v->type.rank < 3) return "it has no axis after its channels";
+    if (v->type.rank > 5) return "it has more than five axes";
+    if (!x_is_int(v->type.dims[1], &channels)) return "how many channels it has is known in the run only";
+    if (2 * channels < (vector < 2 ? group : vector))
+        return "its channels would leave more than half of the lanes empty";
+    if (vector < 2 && channels > BLOCK_MAX) return "it has more channels than a block may";
+    *lanes = vector < 2 ? (int)((channels + group - 1) / group * group) /* one block of all */
+                        : machine_block(m, narrow_type(l, v), channels);
+    return NULL;
+}
+static int lanes_for(const struct lowering *l, const struct value *v) {
+    int lanes = 0;
+    find_lanes(l, v, &lanes);
+    return lanes;
 }
 /* Does the group read a value in blocks that has the result's channels? Flattening does not count: rows of pixels go to
  * products and concatenations, which want them plain. */
@@ -246,17 +256,13 @@ static struct value_layout *layout_for(struct lowering *l, const struct value *v
     return lay;
 }
 const char *layout_why_plain(struct lowering *l, const struct value *v) {
-    const struct machine *m = l->o->target->machine;
-    int64_t channels;
-    if (m->gpu) return "kernels of a GPU want tensors plain";
-    if (machine_lanes(m, F32) < 2 && machine_group(m, narrow_type(l, v)) < 2) return "the target has no vectors";
+    int lanes;
+    if (l->o->target->machine->gpu) return "kernels of a GPU want tensors plain";
+    const char *why = find_lanes(l, v, &lanes);
+    if (why) return why;
     if (value_is_result(v) && !is_given_and_read(l, v))
         return "it is a result of the model, which lies as the caller expects";
     if (must_be_plain(l, v)) return "a call or a body reads or makes it";
-    if (!fills_lanes(v->type.dtype)) return "elements of its type do not fill lanes";
-    if (v->type.rank > 5) return "it has more than five axes";
-    if (!x_is_int(v->type.dims[1], &channels)) return "how many channels it has is known in the run only";
-    if (!lanes_for(l, v)) return "its channels would leave more than half of the lanes empty";
     return "no product or window over its channels makes or reads it, nor what is computed of blocks";
 }
 /* Operands and results of n must be plain. Kernel texts need that; and for what goes into a body or comes out of one,
@@ -302,21 +308,49 @@ static bool is_turned_for_products(struct lowering *l, const struct group *gr, c
 static bool wants_groups(struct lowering *l, const struct value *v) {
     return machine_group(l->o->target->machine, narrow_type(l, v)) > 1 && read_in_groups(l, v);
 }
+/* ---- why a result of a group lies in blocks of channels */
+struct result {
+    struct lowering *l;
+    const struct groups *gs;
+    const struct group *gr;
+    struct value *v;
+};
+static bool is_made(const struct result *q) { return makes_blocks(q->l, q->gr); }
+static bool is_moved(const struct result *q) { return moves_blocked(q->l, q->gr, q->v); }
+static bool is_computed(const struct result *q) {
+    enum stage_class cls = q->gr->cls;
+    bool moves = (cls == CLASS_VIEW || cls == CLASS_OPAQUE) && keeps_channels(q->l, q->gr, true);
+    return (cls == CLASS_MAP || cls == CLASS_ROW || moves) && reads_blocked(q->l, q->gr, q->v);
+}
+static bool is_no_sum(const struct result *q) { return q->gr->cls != CLASS_CONTRACT && q->gr->cls != CLASS_WINDOW; }
+static bool is_windowed(const struct result *q) { return is_no_sum(q) && read_by_window(q->l, q->v, false); }
+static bool is_joined(const struct result *q) { return is_no_sum(q) && joins_blocks(q->l, q->gs, q->v); }
+static bool is_turned(const struct result *q) { return is_turned_for_products(q->l, q->gr, q->v); }
+static bool is_narrow(const struct result *q) { return map_get(&q->l->narrow, PKEY(q->v)) && wants_groups(q->l, q->v); }
+static const struct blocks_reason {
+    bool (*holds)(const struct result *);
+    const char *why;
+} blocks_reasons[] = {{is_made, "a product or window over its channels makes it"},
+                      {is_moved, "its cells are moved from blocks"},
+                      {is_computed, "it is computed from blocks"},
+                      {is_windowed, "a window within channels reads it"},
+                      {is_joined, "it is added to what a product or window makes"},
+                      {is_turned, "its channels become contiguous for a product"},
+                      {is_narrow, "a product takes its channels in groups"}};
+static void block_result(const struct result *q) {
+    struct value_layout *lay;
+    int lanes = lanes_for(q->l, q->v);
+    if (!lanes || (keeps_plain(q->l, q->v) && !is_given_of_blocks(q->l, q->gr, q->v))) return;
+    for (size_t k = 0; k < sizeof blocks_reasons / sizeof *blocks_reasons; k++)
+        if (blocks_reasons[k].holds(q)) {
+            lay = layout_for(q->l, q->v), lay->block = lanes, lay->why = blocks_reasons[k].why;
+            return;
+        }
+}
 static void block_results(struct lowering *l, const struct groups *gs, const struct group *gr) {
     for (int i = 0; i < gr->nodes.n; i++)
-        for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
-            struct value *v = gr->nodes.v[i]->outs.v[k];
-            int lanes = v ? lanes_for(l, v) : 0;
-            if (!lanes || (keeps_plain(l, v) && !is_given_of_blocks(l, gr, v))) continue;
-            if (makes_blocks(l, gr) || moves_blocked(l, gr, v) ||
-                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
-                  ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
-                 reads_blocked(l, gr, v)) ||
-                (gr->cls != CLASS_CONTRACT && gr->cls != CLASS_WINDOW &&
-                 (read_by_window(l, v, false) || joins_blocks(l, gs, v))) ||
-                is_turned_for_products(l, gr, v) || (map_get(&l->narrow, PKEY(v)) && wants_groups(l, v)))
-                layout_for(l, v)->block = lanes;
-        }
+        for (int k = 0; k < gr->nodes.v[i]->outs.n; k++)
+            if (gr->nodes.v[i]->outs.v[k]) block_result(&(struct result){l, gs, gr, gr->nodes.v[i]->outs.v[k]});
 }
 /* If a picture is small compared to its border, most of what is written and read would be border. A dilated convolution
  * then tests its indices instead, if caches do not hide the cost. */

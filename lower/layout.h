@@ -7,6 +7,7 @@
 
 struct value_layout {
     int block;              /* axis 1 in blocks of this many; 0: plain */
+    const char *why;        /* for people: why a node's result has blocks */
     int64_t lo[32], hi[32]; /* border before and after each axis */
     double fill;            /* value of the border: 0, or what the windows that read it need: a zero point, -inf */
     struct panels panels;   /* instead of blocks and a border, if a product reads it packed */

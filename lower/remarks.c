@@ -25,11 +25,13 @@ static void remark_value(struct lowering *l, const struct node *n, const struct 
     const char *name = diag_quote(&l->c->arena, v->name);
     if (!lay || !lay->spec)
         remark(l->c, REMARK_LAYOUT, n->origin, "result %s is plain: %s", name, layout_why_plain(l, v));
+    else if (lay->panels.lanes)
+        remark(l->c, REMARK_LAYOUT, n->origin, "result %s is packed in panels for the product that reads it", name);
     else if (!lay->block)
         remark(l->c, REMARK_LAYOUT, n->origin, "result %s has a border for those who read it: along%s", name, border.s);
     else
-        remark(l->c, REMARK_LAYOUT, n->origin, "result %s lies in blocks of %d channels%s%s", name, lay->block,
-               border.n ? ", with a border along" : "", border.n ? border.s : "");
+        remark(l->c, REMARK_LAYOUT, n->origin, "result %s lies in blocks of %d channels%s%s: %s", name, lay->block,
+               border.n ? ", with a border along" : "", border.n ? border.s : "", lay->why);
     text_free(&border);
 }
 /* Is its result never stored in memory? */
