@@ -257,11 +257,18 @@ static bool reads_other_cells(const struct block *run, const struct stmt *s) {
     x_visit(s->u.stage.value, find_other_cells, &q);
     return q.found;
 }
+/* Does s add up sums that the run makes? Then each of those stays in registers until it is added. */
+static bool adds_up_any(const struct block *run, const struct stmt *s) {
+    for (const struct stmt *t = run->first; t; t = t->next)
+        if (t->kind == S_STAGE && adds_up(s, t)) return true;
+    return false;
+}
 /* Must s start a new kernel, although the run could include it? Not if it shares rows with the run. */
 static bool goes_on_elsewhere(struct ctx *c, const struct block *run, struct stmt *s) {
     if (s->kind != S_STAGE) return false;
     for (const struct stmt *t = run->first; t; t = t->next)
         if (t->kind != S_STAGE) return false;
+    if (adds_up_any(run, s)) return false;
     bool elsewhere = s->u.stage.op == RED_NONE ? reads_other_cells(run, s) : sums_again(run, s);
     return elsewhere && !share_rows(c, run, s);
 }

@@ -144,10 +144,26 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                                 mve_dots[] = {
                                     {&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
 
+/* Signed bytes times unsigned ones, whole or in two fields: twice the products of a step. */
+#define BLOCKS(u8, u8_latency, u8_starts, u4, u4_latency, u4_starts)                                                   \
+    { {&micro_##u8, u8_latency, u8_starts}, {&micro_##u4, u4_latency, u4_starts}, NO_MORE }
+static const struct micro_speed sse2_blocks[] = BLOCKS(pmaddwd_s8u8, 7, 0.75, pmaddwd_s8u4, 9, 0.35),
+                                avx2_blocks[] = BLOCKS(vpmaddwd_s8u8, 7, 0.75, vpmaddubsw_s8u4, 7, 0.6),
+                                avxvnni_blocks[] = BLOCKS(vpdpbusd_vex_s8u8, 5, 2, vpdpbusd_vex_s8u4, 10, 1),
+                                avx512_blocks[] = BLOCKS(vpmaddwd_s8u8_x16, 7, 0.5, vpmaddubsw_s8u4_x16, 7, 0.4),
+                                avx512vnni_blocks[] = BLOCKS(vpdpbusd_s8u8, 5, 2, vpdpbusd_s8u4, 10, 1),
+                                avx512bf16_blocks[] = BLOCKS(vpdpbusd_s8u8, 5, 1, vpdpbusd_s8u4, 10, 0.5),
+                                neon_blocks[] = BLOCKS(smlal_s8u8, 16, 0.45, smull_s8u4, 8, 0.3),
+                                dotprod_blocks[] = BLOCKS(sdot_s8u8, 9, 2 / 3.0, sdot_s8u4, 6, 1),
+                                i8mm_blocks[] = BLOCKS(sudot, 3, 2, sdot_s8u4, 6, 1),
+                                a55_blocks[] = BLOCKS(sdot_s8u8, 12, 1 / 3.0, sdot_s8u4, 8, 0.5),
+                                dsp_blocks[] = BLOCKS(smlad_i8u8, 2, 0.5, smlad_s8u4, 4, 0.2);
+
 /* What all CPUs share (memory_byte: weights arrive at 14 GB/s if a core runs at 3.5 GHz, as measured on a Sapphire
- * Rapids); and cache sizes. */
+ * Rapids; alone: products of BERT and ViT on Zen 3, 5 to 10); and cache sizes. */
 #define CPU                                                                                                            \
-    .memory_byte = 1 / 4.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096, .row_cells = 1 << 16
+    .memory_byte = 1 / 4.0, .streams = 16, .line = 64, .alone = 8, .panel_vectors = 8, .stack_cells = 4096,            \
+    .row_cells = 1 << 16
 /* Waiting threads look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
 #define THREADS               .fork = 10000, .division = 20
 #define CACHES(first, second) .l1 = {first, 1 / 96.0, 4}, .l2 = {second, 1 / 24.0, 8}, .partial_sum_byte = 1 / 64.0
@@ -205,6 +221,7 @@ const struct machine machine_cortex_m4 = {CPU,
                                           .name = "cortex-m4",
                                           .ops = cortex_m,
                                           .micros = dsp_dots,
+                                          .blocks = dsp_blocks,
                                           .whole_tile = 4};
 const struct machine machine_cortex_m55 = {CPU,
                                            CACHES(32 << 10, 0),
@@ -212,6 +229,7 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .name = "cortex-m55",
                                            .ops = cortex_m,
                                            .micros = mve_dots,
+                                           .blocks = dsp_blocks,
                                            .whole_tile = 4};
 const struct machine machine_sse2 = {CPU,
                                      THREADS,
@@ -220,6 +238,7 @@ const struct machine machine_sse2 = {CPU,
                                      .name = "sse2",
                                      .ops = separate,
                                      .micros = sse2_dots,
+                                     .blocks = sse2_blocks,
                                      .apart = 2,
                                      .squares = sse2_squares,
                                      .excess = true};
@@ -232,15 +251,18 @@ const struct machine machine_sse2 = {CPU,
 #define NEON                                                                                                           \
     CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .apart = 2,                       \
                                                                 .squares = neon_squares, .ops = neon
-const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
-const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
-const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
-const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots};
-const struct machine machine_avx512bf16 = {AVX512_OF(1 << 20, halved), .name = "avx512bf16", .micros = avx512bf16_dots};
-const struct machine machine_amx = {AVX512_OF(2 << 20, fused), .name = "amx", .micros = amx_dots};
-const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
-const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};
-const struct machine machine_i8mm = {NEON, .name = "i8mm", .micros = i8mm_dots};
+const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots, .blocks = avx2_blocks};
+const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots, .blocks = avxvnni_blocks};
+const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots, .blocks = avx512_blocks};
+const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots,
+                                           .blocks = avx512vnni_blocks};
+const struct machine machine_avx512bf16 = {AVX512_OF(1 << 20, halved), .name = "avx512bf16", .micros = avx512bf16_dots,
+                                           .blocks = avx512bf16_blocks};
+const struct machine machine_amx = {AVX512_OF(2 << 20, fused), .name = "amx", .micros = amx_dots,
+                                    .blocks = avx512vnni_blocks};
+const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots, .blocks = neon_blocks};
+const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots, .blocks = dotprod_blocks};
+const struct machine machine_i8mm = {NEON, .name = "i8mm", .micros = i8mm_dots, .blocks = i8mm_blocks};
 /* Its second level of cache has 64 to 256 KB; usually half of that. The cost of a byte is assumed to be that of the
  * others. */
 const struct machine machine_cortex_a55 = {CPU,
@@ -252,4 +274,5 @@ const struct machine machine_cortex_a55 = {CPU,
                                            .squares = neon_squares,
                                            .name = "cortex-a55",
                                            .ops = a55,
-                                           .micros = a55_dots};
+                                           .micros = a55_dots,
+                                           .blocks = a55_blocks};

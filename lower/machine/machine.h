@@ -53,6 +53,7 @@ struct machine {
     bool loads_ahead;                    /* compilers hoist loads above their uses: gcc, except on x86 */
     const struct operation *ops;
     const struct micro_speed *micros; /* in addition to micro_multiply_add; NULL: none */
+    const struct micro_speed *blocks; /* .. of signed bytes times unsigned ones, for sums of blocks; NULL: none */
     const struct squares *squares;    /* NULL: none */
     struct cache l1, l2;
     int64_t last_bytes;      /* a core's share of the last level of cache; 0: l2 is the last */
@@ -62,6 +63,7 @@ struct machine {
     int follows;             /* greatest stride, in bytes, between successive loads of one instruction that is still
                               * prefetched; 0: any */
     int line;                /* bytes of a cache line */
+    double alone;            /* times as long that a line takes whose neighbours are not read, and so not prefetched */
     int panel_vectors;       /* most vectors in a panel of weights */
     int body;                /* most multiply-adds in a loop's body; without vectors: in a tile */
     int hides_call;          /* steps of a sum that hide the cost of calling a vector function */

@@ -70,13 +70,14 @@ static void put(void *at, enum number_kind kind, double value) {
     else *(double *)at = value;
 }
 /* Instructions start in proportion to f32 multiply-adds, as in the row: they share units. */
-static const struct micro_speed *micros_with(struct arena *a, const struct machine *m, const struct machine *with) {
+static const struct micro_speed *micros_with(struct arena *a, const struct micro_speed *list, const struct machine *m,
+                                             const struct machine *with) {
     int n = 1;
     const struct operation *was = machine_op(m, X_FMA, F32), *is = machine_op(with, X_FMA, F32);
-    for (const struct micro_speed *s = m->micros; s && s->micro; s++) n++;
-    if (!m->micros || !was) return m->micros;
+    for (const struct micro_speed *s = list; s && s->micro; s++) n++;
+    if (!list || !was) return list;
     struct micro_speed *copy = NEWN(a, struct micro_speed, n);
-    memcpy(copy, m->micros, (size_t)n * sizeof *copy);
+    memcpy(copy, list, (size_t)n * sizeof *copy);
     for (int k = 0; k < n - 1; k++) copy[k].starts *= is->starts / was->starts;
     return copy;
 }
@@ -94,6 +95,7 @@ const struct machine *machine_with(struct arena *a, const struct machine *m, con
         double before;
         if (machine_number(m, n, &before)) put((void *)(uintptr_t)place_of(copy, ops, n), n->kind, values[k]);
     }
-    copy->micros = micros_with(a, m, copy);
+    copy->micros = micros_with(a, m->micros, m, copy);
+    copy->blocks = micros_with(a, m->blocks, m, copy);
     return copy;
 }

@@ -2,14 +2,14 @@
 #include "lower/micro/micro.h"
 #include "ir/loop/target.h"
 
-const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL, 0};
+const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL, 0, 0};
 
 /* Dot products of bytes, or of types to which bytes are widened, are named after their instructions. */
 #define PARTS(name, a, b, n0, k0, side, row, vector)                                                                   \
-    const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name, 0}
+    const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name, 0, 0}
 #define DOT(row, a, b, n0, k0) PARTS(row, a, b, n0, k0, k0, 0, 0)
 #define DOT_OF_GROUPS(row, a, b, n0, k0, per)                                                                          \
-    const struct micro micro_##row = {a, b, I32, 1, n0, k0, k0, 0, 0, #row, per}
+    const struct micro micro_##row = {a, b, I32, 1, n0, k0, k0, 0, 0, #row, per, 0}
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT_OF_GROUPS(vpdpbusd_4x4, U8, I8, 16, 4, 4);
 DOT_OF_GROUPS(vpdpbusd_2x8, U8, I8, 16, 4, 8);
@@ -44,15 +44,35 @@ DOT(smlad_i8u8, I8, U8, 1, 4);
 DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
+/* Signed bytes times unsigned ones, whole or in two fields. */
+#define WHOLE(name, n0, side, row, vector) PARTS(name, I8, U8, n0, 4, side, row, vector)
+#define FIELDS(name, n0, row, vector)                                                                                  \
+    const struct micro micro_##name = {I8, U8, I32, 1, n0, 4, 4, row, vector, #name, 0, 2}
+WHOLE(pmaddwd_s8u8, 4, 4, 3, 2);
+WHOLE(vpmaddwd_s8u8, 8, 4, 3, 2);
+WHOLE(vpmaddwd_s8u8_x16, 16, 4, 3, 2);
+WHOLE(vpdpbusd_vex_s8u8, 8, 4, 0, 0);
+WHOLE(vpdpbusd_s8u8, 16, 4, 0, 0);
+WHOLE(smlal_s8u8, 4, 1, 1, 2);
+WHOLE(sdot_s8u8, 4, 4, 2, 1);
+FIELDS(pmaddwd_s8u4, 4, 6, 5);
+FIELDS(vpmaddubsw_s8u4, 8, 0, 1);
+FIELDS(vpmaddubsw_s8u4_x16, 16, 0, 1);
+FIELDS(vpdpbusd_vex_s8u4, 8, 0, 1);
+FIELDS(vpdpbusd_s8u4, 16, 0, 1);
+FIELDS(smull_s8u4, 4, 0, 1);
+FIELDS(sdot_s8u4, 4, 0, 1);
+FIELDS(smlad_s8u4, 1, 0, 0);
+
 /* Products of bf16 pairs. */
-#define BF16_PAIRS(row, lanes) const struct micro micro_##row = {BF16, BF16, F32, 1, lanes, 2, 2, 0, 0, #row, 0}
+#define BF16_PAIRS(row, lanes) const struct micro micro_##row = {BF16, BF16, F32, 1, lanes, 2, 2, 0, 0, #row, 0, 0}
 BF16_PAIRS(vdpbf16ps, 16);
 BF16_PAIRS(vdpbf16ps_x8, 8);
 BF16_PAIRS(vdpbf16ps_x4, 4);
 
 /* Tile products: 64 bytes of the sum at a time, or half as many in the same time. */
 #define TILE(row, a, b, sum, k0, side)                                                                                 \
-    const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row, 0}
+    const struct micro micro_##row##_##k0 = {a, b, sum, 16, 16, k0, side, 0, 0, #row, 0, 0}
 #define BYTE_TILES(row, a, b)                                                                                          \
     TILE(row, a, b, I32, 64, 4);                                                                                       \
     TILE(row, a, b, I32, 32, 4)
@@ -64,16 +84,17 @@ TILE(tile_dpbf16ps, BF16, BF16, F32, 32, 2);
 TILE(tile_dpbf16ps, BF16, BF16, F32, 16, 2);
 
 /* 2 x 2 sums per vector; 8 rows of two vectors fill the registers. */
-#define MATRICES(row, a, b, sum, side) const struct micro micro_##row = {a, b, sum, 8, 4, 2 * side, side, 0, 0, #row, 0}
+#define MATRICES(row, a, b, sum, side)                                                                                 \
+    const struct micro micro_##row = {a, b, sum, 8, 4, 2 * side, side, 0, 0, #row, 0, 0}
 MATRICES(smmla, I8, I8, I32, 8);
 MATRICES(ummla, U8, U8, I32, 8);
 MATRICES(usmmla, U8, I8, I32, 8);
 MATRICES(bfmmla, BF16, BF16, F32, 4);
 
 /* Warp instructions, again named after the instructions. */
-const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16", 0};
-const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16", 0};
-const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16", 0};
+const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16", 0, 0};
+const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16", 0, 0};
+const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16", 0, 0};
 
 struct panels micro_panels(const struct micro *m, bool open, int along, int summed) {
     return (struct panels){open ? 1 : m->n0, m->side, along, summed};

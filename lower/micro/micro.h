@@ -22,6 +22,7 @@ struct micro {
     int row, vector;
     const char *instr; /* name of the instruction's row (lower/target/); NULL: the loop IR's own operations */
     int per; /* lanes that share k0 cells of a; the cells for the next lanes follow directly; 0: all lanes share them */
+    int fields; /* of each byte of b, each with k0 cells of a of its own, which follow directly; 0: b has whole cells */
 };
 /* How a factor that is computed at run time is packed for those who multiply it as b: its dim `along` in panels of
  * `lanes` lanes, and in each lane `group` cells of its dim `summed` side by side. lanes 0: not packed; 1: a single
@@ -49,5 +50,10 @@ extern const struct micro micro_sdot, micro_udot, micro_smull_smlal_sadalp, micr
     micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
     micro_vmladava_u8;
+/* For sums of blocks (lower/schedule/block_sums.c). */
+extern const struct micro micro_pmaddwd_s8u8, micro_vpmaddwd_s8u8, micro_vpmaddwd_s8u8_x16, micro_vpdpbusd_vex_s8u8,
+    micro_vpdpbusd_s8u8, micro_smlal_s8u8, micro_sdot_s8u8;
+extern const struct micro micro_pmaddwd_s8u4, micro_vpmaddubsw_s8u4, micro_vpmaddubsw_s8u4_x16, micro_vpdpbusd_vex_s8u4,
+    micro_vpdpbusd_s8u4, micro_smull_s8u4, micro_sdot_s8u4, micro_smlad_s8u4;
 extern const struct micro micro_mma_m16n8k8_f16, micro_mma_m16n8k16_f16, micro_mma_m16n8k16_bf16;
 #endif

@@ -16,5 +16,7 @@ V ms_scalar(int64_t v);
 V ms_counted(V n); /* 0 .. n-1 */
 /* Field number `from` of the fields of `bits` bits in a byte, the lowest first. */
 E ms_bits(E byte, E from, int64_t bits);
-bool ms_known_bits(int64_t bits); /* 2, 4 or 8; else a diagnostic */
+bool ms_known_bits(int64_t bits);  /* 2, 4 or 8; else a diagnostic */
+bool ms_is_block(int64_t size);    /* a power of 2 from 16 on */
+bool ms_known_block(int64_t size); /* the same; else a diagnostic */
 #endif

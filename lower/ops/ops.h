@@ -40,6 +40,7 @@ void ops_register_all(void);
     F(ms_layout) \
     F(ms_misc) \
     F(ms_moe) \
+    F(ms_nbits) \
     F(ms_quant) \
     F(ms_tokens) \
     F(norm) \

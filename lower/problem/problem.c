@@ -362,3 +362,30 @@ bool stages_problem(struct ctx *c, const struct block *b, const struct map *resu
 void kernel_problem(struct ctx *c, struct proc *proc, struct problem *p) {
     if (!stages_problem(c, &proc->body, NULL, p)) loops_problem(c, proc, p);
 }
+
+/* ---- sums of sums */
+struct own_reads {
+    const struct stmt *inner, *outer;
+    int found;
+    bool other;
+};
+static bool reads_own(void *env, expr e) {
+    struct own_reads *q = env;
+    const struct stmt *s = q->outer;
+    if (e->op != X_LOAD || e->u.buf != q->inner->u.stage.buf) return true;
+    q->found++;
+    q->other |= e->has_fill;
+    for (int d = 0; d < e->n - e->has_fill; d++) {
+        const struct var *own = d < s->u.stage.naxes ? s->u.stage.axes[d] : s->u.stage.red[d - s->u.stage.naxes];
+        q->other |= e->arg[d]->op != X_VAR || e->arg[d]->u.var != own;
+    }
+    return true;
+}
+bool adds_up(const struct stmt *outer, const struct stmt *inner) {
+    struct own_reads q = {inner, outer, 0, false};
+    if (outer->u.stage.op != RED_SUM || inner->u.stage.op != RED_SUM || inner->u.stage.init || !outer->u.stage.nred ||
+        inner->u.stage.naxes != outer->u.stage.naxes + outer->u.stage.nred)
+        return false;
+    x_visit_with(outer->u.stage.value, XF_LOAD, reads_own, &q);
+    return q.found == 1 && !q.other;
+}

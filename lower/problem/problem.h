@@ -86,6 +86,9 @@ int dim_of(expr load, const struct var *v);
 /* Can rows of a, whose cells along the sum are contiguous, be multiplied by lanes of b? Then *along and *summed are the
  * dims of b along the lanes and along the sum. */
 bool rows_meet_lanes(const struct stmt *sum, expr a, expr b, int *along, int *summed);
+/* Does the sum `outer` add up those of the sum `inner`, each of which it reads once: at its own axes, followed by what
+ * it sums over? Together they are one sum in two steps (blocks that have a scale each). */
+bool adds_up(const struct stmt *outer, const struct stmt *inner);
 /* The next larger divisor of n; n + 1 after n. */
 int64_t next_divisor(int64_t n, int64_t d);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */

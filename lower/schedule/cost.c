@@ -33,9 +33,6 @@ static double missing(const struct machine *m, double bytes) {
     double l2 = (double)m->l2.bytes, part = (bytes - l2 / 4) / (l2 * 3 / 4 + 1);
     return part < 0 ? 0 : part > 1 ? 1 : part;
 }
-/* How many times longer a cache line takes whose neighbours were not read before, so that the hardware does not
- * prefetch it (products of BERT and ViT on Zen 3: 5 to 10). */
-static const double ALONE = 8;
 double cost_of_blocking(const struct machine *m, const struct contraction_sizes *s, struct blocking b) {
     double groups = (double)b.groups, chunks = (double)(s->blocks / b.chunk), panels = (double)s->panels;
     double x_set = s->x / groups / (b.outside ? chunks : 1), y_set = s->y / groups / (b.outside ? 1 : panels);
@@ -44,7 +41,7 @@ double cost_of_blocking(const struct machine *m, const struct contraction_sizes 
     double x_near = b.chunk > m->streams && !s->one_stream ? 2 * near : near;
     double sum = s->products + panels * s->x * (x_near + missing(m, x_set) * far);
     sum += s->w * (passes * near + (s->w <= l2 / 3 ? 1 : groups) * far);
-    double y_far = s->apart ? ALONE * far : far;
+    double y_far = s->apart ? m->alone * far : far;
     sum += 2 * (chunks - 1) * s->y * (m->partial_sum_byte + missing(m, y_set) * y_far);
     return s->extent % rows_of_group(s, b.groups) ? sum * 1.02 : sum; /* groups of two sizes need twice the code */
 }

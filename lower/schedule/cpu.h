@@ -7,7 +7,7 @@
 
 extern const struct strategy strategy_dots, strategy_contraction, strategy_window, strategy_panels,
     strategy_blocked_map, strategy_nests, strategy_rows, strategy_pieces, strategy_pointwise, strategy_transform,
-    strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells, strategy_gpu_nests;
+    strategy_plain, strategy_block_sums, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells, strategy_gpu_nests;
 
 /* NULL if the kernel is one sum of products of operands as they lie in memory, followed by maps; else the reason. */
 const char *no_plain_product(const struct problem *k);

@@ -113,12 +113,22 @@ static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
     }
     return false;
 }
+/* The placed sum that adds up s; NULL: there is none. */
+static const struct stmt *added_up_by(struct plan *u, const struct stmt *s, bool inline_maps) {
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *outer = u->k->stages.v[k];
+        if (adds_up(outer, s) && is_placed(u, outer, inline_maps)) return outer;
+    }
+    return NULL;
+}
 /* sums: number of sums placed in registers so far. */
 static void stage_steps(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
     const char *acc = NULL, *base = s->u.stage.buf->base;
     if (in_parts(u, s, sums) || s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
     if (s->u.stage.op != RED_NONE) {
-        if (is_placed(u, s, inline_maps)) return;
+        const struct stmt *outer = added_up_by(u, s, inline_maps);
+        if (outer) step_compute_at(&u->s, base, red_loop(u->c, outer, outer->u.stage.nred - 1), SC_PARAM);
+        if (outer || is_placed(u, s, inline_maps)) return;
         acc = internf(u->c->names, "sum%d", (*sums)++);
         step_cache_write(&u->s, base, acc);
     } else if (placed_in(u, s, inline_maps)) {

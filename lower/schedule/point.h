@@ -64,6 +64,7 @@ struct strategy;
 struct rows;
 struct nests;
 struct pieces;
+struct block_sums;
 struct point {
     const struct strategy *by;
     double cycles; /* predicted; 0: there is no estimate */
@@ -81,7 +82,8 @@ struct point {
         } cells;
         const struct micro *micro; /* of a product on a GPU */
         struct block_lanes block;
-        const struct nests *nests;   /* each with its kind (nests.c) */
+        const struct nests *nests; /* each with its kind (nests.c) */
+        const struct block_sums *block_sums;
         const struct pieces *pieces; /* pieces of the last axis (pieces.c) */
         struct {
             struct panels panels; /* that are written */

@@ -5,17 +5,10 @@
 #include <string.h>
 
 const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k) {
-    static const struct strategy *const cpu[] = {&strategy_dots,
-                                                 &strategy_contraction,
-                                                 &strategy_window,
-                                                 &strategy_panels,
-                                                 &strategy_transform,
-                                                 &strategy_blocked_map,
-                                                 &strategy_rows,
-                                                 &strategy_pieces,
-                                                 &strategy_pointwise,
-                                                 &strategy_plain,
-                                                 NULL},
+    static const struct strategy *const cpu[] = {&strategy_dots,        &strategy_block_sums, &strategy_contraction,
+                                                 &strategy_window,      &strategy_panels,     &strategy_transform,
+                                                 &strategy_blocked_map, &strategy_rows,       &strategy_pieces,
+                                                 &strategy_pointwise,   &strategy_plain,      NULL},
                                         *const gpu[] = {&strategy_gpu_product, &strategy_gpu_few, &strategy_gpu_cells,
                                                         &strategy_plain, NULL},
                                         *const cpu_loops[] = {&strategy_nests, &strategy_plain, NULL},

@@ -65,6 +65,13 @@ static bool same_leaf(expr p, expr e) {
     }
 }
 static bool unify(struct match *m, expr p, expr e);
+/* An index that bodies compute with (the number of a field of bits) consists of their loops' variables. */
+static bool same_index(struct match *m, expr p, expr e) {
+    struct subst to_nest = {{.arena = &m->s->tmp}};
+    for (int k = 0; k < m->nest.n && k < m->pattern.n; k++)
+        map_put(&to_nest.map, PKEY(m->pattern.v[k]->u.loop.var), (void *)x_var(m->s->c, m->nest.v[k]->u.loop.var));
+    return x_subst(m->s->c, p, &to_nest) == e;
+}
 /* The factors may be in either order. */
 static bool unify_product(struct match *m, expr p, expr e) {
     struct bound before[MAX_HOLES];
@@ -77,8 +84,8 @@ static bool unify_product(struct match *m, expr p, expr e) {
 static bool unify(struct match *m, expr p, expr e) {
     if (p->op == X_LOAD)
         return e->op == X_LOAD && !p->has_fill && !e->has_fill && bind(m, p->u.buf, p->arg, e->u.buf, e->arg);
+    if (p->type == IDX) return same_index(m, p, e);
     if (p->op != e->op || p->type != e->type || p->n != e->n || !same_leaf(p, e)) return false;
-    if (p->op == X_VAR || p->op == X_LIN) return false; /* bodies compute with operands, not with indices */
     if (p->op == X_FMA || p->op == X_MUL) return unify_product(m, p, e);
     for (int k = 0; k < p->n; k++)
         if (!unify(m, p->arg[k], e->arg[k])) return false;

@@ -54,6 +54,29 @@ DOT_4(usdot, U8, I8, "u8", "i8", "int32x4_t", "uint8_t", "int8_t", "uint32_t",
       "vusdotq_s32(c, " UNSIGNED ", vld1q_s8(b))");
 DOT_4(sudot, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
       "vusdotq_s32(c, vld1q_u8(b), " SIGNED ")");
+/* Unsigned bytes where no instruction takes them: b - 128, and 128 a. */
+DOT_4(sdot_s8u8, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
+      "vdotq_s32(vdotq_s32(vdotq_s32(c, vreinterpretq_s8_u8(veorq_u8(vld1q_u8(b), vdupq_n_u8(128))), " SIGNED "),\n"
+      "            vdupq_n_s8(64), " SIGNED "), vdupq_n_s8(64), " SIGNED ")");
+/* Two fields of four bits in each unsigned byte: four signed bytes for the lower ones, then four for the upper ones. */
+#define FIELDS(row, sum)                                                                                               \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = "proc p(C: i32[4] inout, A: i8[2,4] in, B: u8[4,4] in)\n  for v<4\n    for p<2\n      for k<4\n"       \
+                "        C[v] += A[p,k] * and(shr(B[v,k], i32(idx(p*4))), 15i32)\n",                                   \
+        .holes = {{"C", I32, {1, 0, 0}}, {"A", I8, {0, 4, 1}}, {"B", U8, {4, 0, 1}}},                                  \
+        .helper =                                                                                                      \
+            "static inline int32x4_t nn_" #row "(int32x4_t c, const int8_t *a, const uint8_t *b) {\n"                  \
+            "    int32_t low, high;\n    __builtin_memcpy(&low, a, 4);\n    __builtin_memcpy(&high, a + 4, 4);\n"      \
+            "    const int8x16_t a0 = vreinterpretq_s8_s32(vdupq_n_s32(low)),\n"                                       \
+            "        a1 = vreinterpretq_s8_s32(vdupq_n_s32(high));\n    const uint8x16_t w = vld1q_u8(b);\n"           \
+            "    const int8x16_t w0 = vreinterpretq_s8_u8(vandq_u8(w, vdupq_n_u8(15))),\n"                             \
+            "        w1 = vreinterpretq_s8_u8(vshrq_n_u8(w, 4));\n" sum "}\n",                                         \
+        .c = "{C} = (nn_i32x4)nn_" #row "((int32x4_t){C}, {&A}, {&B})"}
+FIELDS(sdot_s8u4, "    return vdotq_s32(vdotq_s32(c, w0, a0), w1, a1);\n");
+FIELDS(smull_s8u4, "    const int16x8_t p = vmlal_s8(vmull_s8(vget_low_s8(w0), vget_low_s8(a0)), vget_low_s8(w1), "
+                   "vget_low_s8(a1)),\n        q = vmlal_high_s8(vmull_high_s8(w0, a0), w1, a1);\n"
+                   "    return vaddq_s32(c, vpaddq_s32(vpaddlq_s16(p), vpaddlq_s16(q)));\n");
 /* 16-bit integers, one step of the sum: no less work than floats, but exact. */
 static const struct instr_row smlal = {
     .name = "smlal",
@@ -74,11 +97,28 @@ static const struct instr_row smlal_x4 = {
               "    c = vmlal_lane_s16(c, vget_low_s16(w0), x, 0);\n    c = vmlal_high_lane_s16(c, w0, x, 1);\n"
               "    c = vmlal_lane_s16(c, vget_low_s16(w2), x, 2);\n    return vmlal_high_lane_s16(c, w2, x, 3);\n}\n",
     .c = "{C} = (nn_i32x4)nn_smlal_x4((int32x4_t){C}, {&A}, {&B})"};
+/* The same for bytes: eight instructions for sixteen products, of which two serve all rows. */
+static const struct instr_row smlal_s8u8 = {
+    .name = "smlal_s8u8",
+    .body =
+        "proc p(C: i32[4] inout, A: i8[4] in, B: u8[4,4] in)\n  for v<4\n    for k<4\n      C[v] += A[k] * B[k,v]\n",
+    .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", U8, {1, 4}}},
+    .helper = "static inline int32x4_t nn_smlal_s8u8(int32x4_t c, const int8_t *a, const uint8_t *b) {\n"
+              "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
+              "    const int16x4_t x = vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))));\n"
+              "    const uint8x16_t w = vld1q_u8(b);\n"
+              "    const int16x8_t w0 = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(w))),\n"
+              "        w2 = vreinterpretq_s16_u16(vmovl_high_u8(w));\n"
+              "    c = vmlal_lane_s16(c, vget_low_s16(w0), x, 0);\n    c = vmlal_high_lane_s16(c, w0, x, 1);\n"
+              "    c = vmlal_lane_s16(c, vget_low_s16(w2), x, 2);\n    return vmlal_high_lane_s16(c, w2, x, 3);\n}\n",
+    .c = "{C} = (nn_i32x4)nn_smlal_s8u8((int32x4_t){C}, {&A}, {&B})"};
 #define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
-const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, NN_SQUARES_NEON, NULL};
-const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NN_SQUARES_NEON, NULL};
-const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmmla, &nn_bfmmla,      &usdot, &sudot,
-                                                  &sdot,     &udot,     MULL,       NN_SQUARES_NEON, NULL};
+const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, &smlal_s8u8, &smull_s8u4,
+                                                  NN_SQUARES_NEON,     NULL};
+const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, &sdot_s8u8, &sdot_s8u4, MULL, NN_SQUARES_NEON, NULL};
+const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmmla,      &nn_bfmmla,
+                                                  &usdot,    &sudot,    &sdot_s8u4,      &sdot,
+                                                  &udot,     MULL,      NN_SQUARES_NEON, NULL};
 
 /* ---- Cortex-M */
 #define SUM(k, a, b)                                                                                                   \
@@ -104,6 +144,21 @@ SMLAD(smlad_i8i8, I8, I8, "i8", "i8", "sxtb16", "sxtb16");
 SMLAD(smlad_u8i8, U8, I8, "u8", "i8", "uxtb16", "sxtb16");
 SMLAD(smlad_u8u8, U8, U8, "u8", "u8", "uxtb16", "uxtb16");
 SMLAD(smlad_i8u8, I8, U8, "i8", "u8", "sxtb16", "uxtb16");
+/* Eight products of bytes and the two fields of four bits that unsigned bytes hold. */
+static const struct instr_row smlad_s8u4 = {
+    .name = "smlad_s8u4",
+    .body = "proc p(C: i32[1] inout, A: i8[2,4] in, B: u8[4] in)\n  for p<2\n    for k<4\n"
+            "      C[0] += A[p,k] * and(shr(B[k], i32(idx(p*4))), 15i32)\n",
+    .holes = {{"C", I32, {0, 0}}, {"A", I8, {4, 1}}, {"B", U8, {0, 1}}},
+    .helper = "static inline int32_t nn_smlad_s8u4(int32_t c, const int8_t *a, const uint8_t *b) {\n"
+              "    uint32_t w, x[2], even, odd;\n    __builtin_memcpy(&w, b, 4);\n    __builtin_memcpy(x, a, 8);\n"
+              "    for (int p = 0; p < 2; p++) {\n"
+              "        __asm(\"sxtb16 %0, %1\" : \"=r\"(even) : \"r\"(x[p]));\n"
+              "        __asm(\"sxtb16 %0, %1, ror #8\" : \"=r\"(odd) : \"r\"(x[p]));\n"
+              "        __asm(\"smlad %0, %1, %2, %0\" : \"+r\"(c) : \"r\"(even), \"r\"(w >> 4 * p & 0xf000f));\n"
+              "        __asm(\"smlad %0, %1, %2, %0\" : \"+r\"(c) : \"r\"(odd), \"r\"(w >> (4 * p + 8) & 0xf000f));\n"
+              "    }\n    return c;\n}\n",
+    .c = "{C} = nn_smlad_s8u4({C}, {&A}, {&B})"};
 /* z + a * m / 2^32, rounded to nearest with halves up, saturated to 8 bits: requantisation with the common shift of
  * all channels folded into the multipliers (research: 2 instructions). */
 static const struct instr_row smmlar_ssat = {
@@ -126,6 +181,6 @@ static const struct instr_row vmladava_u8 = {
     .body = SUM("16", "u8", "u8"),
     .holes = {{"C", I32, {0}}, {"A", U8, {1}}, {"B", U8, {1}}},
     .c = "{C} = (int32_t)__arm_vmladavaq_u8((uint32_t){C}, __arm_vldrbq_u8({&A}), __arm_vldrbq_u8({&B}))"};
-#define DSP &smlad_i8i8, &smlad_u8i8, &smlad_u8u8, &smlad_i8u8, &smmlar_ssat
+#define DSP &smlad_i8i8, &smlad_u8i8, &smlad_u8u8, &smlad_i8u8, &smlad_s8u4, &smmlar_ssat
 const struct instr_row *const nn_instrs_dsp[] = {DSP, NULL};
 const struct instr_row *const nn_instrs_mve[] = {&vmladava_s8, &vmladava_u8, DSP, NULL};

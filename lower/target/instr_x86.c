@@ -54,6 +54,66 @@ FOURS(vpdpbusd, "16", X16, "_mm512_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x8, "8", X8, "_mm256_dpbusd_epi32(c, a, w)");
 FOURS(vpdpbusd_x4, "4", X4, "_mm_dpbusd_epi32(c, a, w)");
 
+/* Signed bytes, broadcast, times unsigned ones of each lane: with sums of pairs in 32 bits, as those in 16 could
+ * saturate. `all` is the suffix of operations on whole registers. */
+#define DOT4_SIGNED(lanes)                                                                                             \
+    "proc p(C: i32[" lanes "] inout, A: i8[4] in, B: u8[" lanes ",4] in)\n"                                            \
+    "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
+#define SIGNED_FOURS(row, lanes, ...) DOTS(row, DOT4_SIGNED, lanes, I8, U8, 4, "int8_t", __VA_ARGS__, ANY)
+#define MADD(set, a, b)               set "_madd_epi16(" a ", " b ")"
+#define EVEN(set, all)                set "_and_" all "(w, " set "_set1_epi16(255))"
+#define SIGNED_EVEN(set, x)           set "_srai_epi16(" set "_slli_epi16(" x ", 8), 8)"
+#define BY_PAIRS(set, all)                                                                                             \
+    set "_add_epi32(" set "_add_epi32(c, " MADD(set, SIGNED_EVEN(set, "a"), EVEN(set, all)) "), " MADD(                \
+        set, set "_srai_epi16(a, 8)", set "_srli_epi16(w, 8)") ")"
+SIGNED_FOURS(pmaddwd_s8u8, "4", X4, BY_PAIRS("_mm", "si128"), AS_WRITTEN);
+SIGNED_FOURS(vpmaddwd_s8u8, "8", X8, BY_PAIRS("_mm256", "si256"), AS_WRITTEN);
+SIGNED_FOURS(vpmaddwd_s8u8_x16, "16", X16, BY_PAIRS("_mm512", "si512"), AS_WRITTEN);
+SIGNED_FOURS(vpdpbusd_vex_s8u8, "8", X8, "_mm256_dpbusd_avx_epi32(c, w, a)", "");
+SIGNED_FOURS(vpdpbusd_s8u8, "16", X16, "_mm512_dpbusd_epi32(c, w, a)", "");
+
+/* The same for two fields of four bits in each unsigned byte: four signed bytes for the lower ones, then four for the
+ * upper ones. Such products are small enough for sums in 16 bits. */
+#define FIELDS_OF(row, lanes, vector, load, set, sum, order)                                                           \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = "proc p(C: i32[" lanes "] inout, A: i8[2,4] in, B: u8[" lanes ",4] in)\n  for v<" lanes                \
+                "\n    for p<2\n      for k<4\n        C[v] += A[p,k] * and(shr(B[v,k], i32(idx(p*4))), 15i32)\n",     \
+        .holes = {{"C", I32, {1, 0, 0}}, {"A", I8, {0, 4, 1}}, {"B", U8, {4, 0, 1}}},                                  \
+        .helper =                                                                                                      \
+            "static inline " vector " nn_" #row "(" vector " c, const int8_t *x, const void *b) {\n"                   \
+            "    int32_t low, high;\n    __builtin_memcpy(&low, x, 4);\n    __builtin_memcpy(&high, x + 4, 4);\n"      \
+            "    const " vector " w = " load ", a0 = " set "_set1_epi32(low), a1 = " set                               \
+            "_set1_epi32(high);\n" sum order "    return c;\n}\n",                                                     \
+        .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+#define FIELDS(row, ...) FIELDS_OF(row, __VA_ARGS__)
+#define SPLIT(vector, set, all)                                                                                        \
+    "    const " vector " mask = " set "_set1_epi8(15), w0 = " set "_and_" all "(w, mask),\n"                          \
+    "        w1 = " set "_and_" all "(" set "_srli_epi16(w, 4), mask);\n"
+#define DOTS_OF_BOTH(dot) "    c = " dot "(" dot "(c, w0, a0), w1, a1);\n"
+#define MADD_UBS_OF_BOTH(set)                                                                                          \
+    "    c = " set "_add_epi32(c, " set "_madd_epi16(" set "_add_epi16(" set "_maddubs_epi16(w0, a0), " set            \
+    "_maddubs_epi16(w1, a1)), " set "_set1_epi16(1)));\n"
+/* Without sums of 16 bits: fields of 16 bits each, those of even bytes and the others. */
+#define PAIRS_OF_BOTH                                                                                                  \
+    "    const __m128i mask = _mm_set1_epi16(15), e0 = _mm_and_si128(w, mask), o1 = _mm_srli_epi16(w, 12),\n"          \
+    "        o0 = _mm_and_si128(_mm_srli_epi16(w, 8), mask), e1 = _mm_and_si128(_mm_srli_epi16(w, 4), mask);\n"        \
+    "    c = _mm_add_epi32(c, " MADD("_mm", SIGNED_EVEN("_mm", "a0"),                                                  \
+                                     "e0") ");\n"                                                                      \
+                                           "    c = _mm_add_epi32(c, " MADD(                                           \
+                                               "_mm", "_mm_srai_epi16(a0, 8)",                                         \
+                                               "o0") ");\n"                                                            \
+                                                     "    c = _mm_add_epi32(c, " MADD(                                 \
+                                                         "_mm", SIGNED_EVEN("_mm", "a1"),                              \
+                                                         "e1") ");\n"                                                  \
+                                                               "    c = _mm_add_epi32(c, " MADD(                       \
+                                                                   "_mm", "_mm_srai_epi16(a1, 8)", "o1") ");\n"
+FIELDS(pmaddwd_s8u4, "4", X4, PAIRS_OF_BOTH, AS_WRITTEN);
+FIELDS(vpmaddubsw_s8u4, "8", X8, SPLIT("__m256i", "_mm256", "si256") MADD_UBS_OF_BOTH("_mm256"), AS_WRITTEN);
+FIELDS(vpmaddubsw_s8u4_x16, "16", X16, SPLIT("__m512i", "_mm512", "si512") MADD_UBS_OF_BOTH("_mm512"), AS_WRITTEN);
+FIELDS(vpdpbusd_vex_s8u4, "8", X8, SPLIT("__m256i", "_mm256", "si256") DOTS_OF_BOTH("_mm256_dpbusd_avx_epi32"), "");
+FIELDS(vpdpbusd_s8u4, "16", X16, SPLIT("__m512i", "_mm512", "si512") DOTS_OF_BOTH("_mm512_dpbusd_epi32"), "");
+
 /* The same for several groups of lanes, each with 32 bits of its own: the first of `per` cells. */
 #define OF_GROUPS(row, lanes, groups, per, steps, a, b, ta, tb, each, element, spread, vector, load, set, sum, order,  \
                   limits)                                                                                              \
@@ -111,17 +171,27 @@ BF16_PAIRS(vdpbf16ps, "16", "__m512", "__m512bh", "_mm512", "_mm512_loadu_si512"
 BF16_PAIRS(vdpbf16ps_x8, "8", "__m256", "__m256bh", "_mm256", "_mm256_loadu_si256");
 BF16_PAIRS(vdpbf16ps_x4, "4", "__m128", "__m128bh", "_mm", "_mm_loadu_si128");
 
-const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, NN_SQUARES_SSE2, NULL};
-const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw, &vpmaddubsw_2x4, &vpmaddwd, &vpmaddwd_2x4,
-                                                  &pmaddwd,    NN_SQUARES_AVX2, NULL};
-const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, &vpdpbusd_vex_2x4, &vpdpbusd_vex_x4, &vpmaddwd,
-                                                     &vpmaddwd_2x4, &pmaddwd,          NN_SQUARES_AVX2,  NULL};
-const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16, &vpmaddubsw_4x4,   &vpmaddubsw_2x8,
-                                                    &vpmaddubsw,     &vpmaddwd_x16,     &vpmaddwd,
-                                                    &pmaddwd,        NN_SQUARES_AVX512, NULL};
+const struct instr_row *const nn_instrs_sse2[] = {&pmaddwd, &pmaddwd_s8u8, &pmaddwd_s8u4, NN_SQUARES_SSE2, NULL};
+const struct instr_row *const nn_instrs_avx2[] = {&vpmaddubsw,     &vpmaddwd_s8u8,  &vpmaddubsw_s8u4,
+                                                  &vpmaddubsw_2x4, &vpmaddwd,       &vpmaddwd_2x4,
+                                                  &pmaddwd,        NN_SQUARES_AVX2, NULL};
+const struct instr_row *const nn_instrs_avxvnni[] = {
+    &vpdpbusd_vex, &vpdpbusd_vex_s8u8, &vpdpbusd_vex_s8u4, &vpdpbusd_vex_2x4, &vpdpbusd_vex_x4,
+    &vpmaddwd,     &vpmaddwd_2x4,      &pmaddwd,           NN_SQUARES_AVX2,   NULL};
+const struct instr_row *const nn_instrs_avx512[] = {&vpmaddubsw_x16,
+                                                    &vpmaddwd_s8u8_x16,
+                                                    &vpmaddubsw_s8u4_x16,
+                                                    &vpmaddubsw_4x4,
+                                                    &vpmaddubsw_2x8,
+                                                    &vpmaddubsw,
+                                                    &vpmaddwd_x16,
+                                                    &vpmaddwd,
+                                                    &pmaddwd,
+                                                    NN_SQUARES_AVX512,
+                                                    NULL};
 #define VNNI                                                                                                           \
-    &vpdpbusd, &vpdpbusd_4x4, &vpdpbusd_2x8, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd, &vpmaddwd_x16, &vpmaddwd,          \
-        &pmaddwd, NN_SQUARES_AVX512, NULL
+    &vpdpbusd, &vpdpbusd_s8u8, &vpdpbusd_s8u4, &vpdpbusd_4x4, &vpdpbusd_2x8, &vpdpbusd_x8, &vpdpbusd_x4, &vpdpwssd,    \
+        &vpmaddwd_x16, &vpmaddwd, &pmaddwd, NN_SQUARES_AVX512, NULL
 const struct instr_row *const nn_instrs_avx512vnni[] = {VNNI};
 const struct instr_row *const nn_instrs_avx512bf16[] = {&vdpbf16ps, &vdpbf16ps_x8, &vdpbf16ps_x4, VNNI};
 const struct instr_row *const nn_instrs_amx[] = {&nn_tile_dpbusd, &nn_tile_dpbssd,   &nn_tile_dpbuud,

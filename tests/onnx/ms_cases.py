@@ -504,7 +504,7 @@ def packed(values, bits):
 
 @cases("MatMulNBits")
 def nbits(r, n):
-    bits, block, k, c = r.choice([2, 4, 4, 8]), r.choice([16, 32]), r.choice([16, 32, 40, 70]), r.choice([1, 3, 8, 17])
+    bits, block, k, c = r.choice([2, 4, 4, 8]), r.choice([16, 32]), r.choice([16, 32, 40, 70, 96]), r.choice([1, 3, 8, 17, 40])
     blocks = -(-k // block)
     b = packed(n.integers(0, 1 << bits, (c, blocks, block)), bits)
     zeros = r.choice([None, packed(n.integers(0, 1 << bits, (c, blocks)), bits)])
@@ -521,7 +521,8 @@ def nbits(r, n):
         scales, zeros, groups = scales.astype(t), None if zeros is not None and zeros.dtype == np.float32 else zeros, None
     bias = maybe(r, f32(n, c).astype(t), 0.4)
     return Case("MatMulNBits", [f32(n, *shape_of(r, r.randint(1, 2), 40), k).astype(t), b, scales, zeros, groups, bias],
-                constant=(1, 2, 3, 4, 5), must_run=False, K=k, N=c, bits=bits, block_size=block)
+                constant=(1, 2, 3, 4, 5), must_run=False, K=k, N=c, bits=bits, block_size=block,
+                accuracy_level=0 if bits == 2 else r.choice([0, 4]))    # of 2 bits it is ignored (docs/adr/0030)
 
 
 @cases("MatMulBnb4")

@@ -32,11 +32,14 @@ static bool has_instr(const struct target *t, const char *name) {
 }
 /* Without it the body would be printed, and predicted as if it were the instruction. */
 Test(machine, a_target_has_the_instructions_of_its_machine) {
-    for (int k = 0; nn_targets[k]; k++)
-        for (const struct micro_speed *s = nn_targets[k]->machine->micros; s && s->micro; s++)
-            if (s->micro->instr)
-                cr_assert(has_instr(nn_targets[k], s->micro->instr), "%s lacks %s", nn_targets[k]->name,
-                          s->micro->instr);
+    for (int k = 0; nn_targets[k]; k++) {
+        const struct machine *m = nn_targets[k]->machine;
+        for (int blocks = 0; blocks < 2; blocks++)
+            for (const struct micro_speed *s = blocks ? m->blocks : m->micros; s && s->micro; s++)
+                if (s->micro->instr)
+                    cr_assert(has_instr(nn_targets[k], s->micro->instr), "%s lacks %s", nn_targets[k]->name,
+                              s->micro->instr);
+    }
 }
 Test(machine, a_gpu_has_tiles_that_fill_its_blocks) {
     const struct gpu *g = machine_nvidia.gpu;

@@ -94,6 +94,11 @@ Test(ms_ops, weights_in_blocks) {
           "const %b: u8[1,2,8] = [" B16 "] const %s: f32[2] = [1.0,10.0] const %z: u8[1,1] = [33]"
           "const %k: f32[1] = [0.5]",
           "%y: ? = " MS "MatMulNBits(%a, %b, %s, %z, _, %k) {K=17, N=1, block_size=16}", LIST(0 + 0 - 10 + 0.5));
+    /* rounded in blocks: 254 is 127 steps of 2, 2.9 one, 0.9 none and -3.1 minus two; 31.75 is 127 steps of 0.25 */
+    gives("const %a: f32[1,17] = [254.0,2.9,0.9,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,-3.1,0.0,31.75]"
+          "const %b: u8[1,2,8] = [" B16 "] const %s: f32[1,2] = [1.0,0.5] const %z: u8[1,1] = [2]",
+          "%y: ? = " MS "MatMulNBits(%a, %b, %s, %z) {K=17, N=1, block_size=16, accuracy_level=4}",
+          LIST((127 * -1 + 1 * -1 + -2 * -1) * 2 + 127 * 0.25 * 0.5));
     gives("const %a: f32[1,16] = [1.0,1.0,1.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0]"
           "const %b: u8[8] = [127,240,0,0,0,0,0,15] const %s: f32[1] = [2.0]",
           "%y: ? = " MS "MatMulBnb4(%a, %b, %s) {K=16, N=1, block_size=16, quant_type=1}", LIST(2 * (0 + 1 + 1 + 1)));
