@@ -257,10 +257,10 @@ static bool reads_other_cells(const struct block *run, const struct stmt *s) {
     x_visit(s->u.stage.value, find_other_cells, &q);
     return q.found;
 }
-/* Does s add up sums that the run makes? Then each of those stays in registers until it is added. */
+/* Does s add up sums of integers that the run makes? Then each of those stays in registers until it is added. */
 static bool adds_up_any(const struct block *run, const struct stmt *s) {
     for (const struct stmt *t = run->first; t; t = t->next)
-        if (t->kind == S_STAGE && adds_up(s, t)) return true;
+        if (t->kind == S_STAGE && !dtype_is_float(t->u.stage.buf->type) && adds_up(s, t)) return true;
     return false;
 }
 /* Must s start a new kernel, although the run could include it? Not if it shares rows with the run. */

@@ -237,7 +237,7 @@ static const struct op_slot s_rounded[] = {{"A", TF, 0}, {0}},
                                 {"cells", TSET(I8), 0}, {"factors", TSET(F32), 0}, {"sums", TSET(I32), 0}, {0}};
 const struct op ops_ms_nbits[] = {
     {"com.microsoft", "MatMulNBits", 1, 1, a_nbits, s_nbits, slots_y, .expand = exp_matmulnbits,
-     .spec = "com.microsoft.MatMulNBits"},
+     .spec = "com.microsoft.MatMulNBits; accuracy_level 4 rounds A to bytes, with weights of 4 and 8 bits"},
     {"gcc2nn", "MatMulNBits", 1, 1, a_nbits, s_nbits, slots_y, .define = op_matmulnbits,
      .spec = "part of the expansion of MatMulNBits"},
     {"gcc2nn", "RoundedRows", 1, 1, attrs_none, s_rounded, outs_rounded, .define = op_roundedrows,

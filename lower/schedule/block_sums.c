@@ -3,13 +3,13 @@
  * one begins anew with each block. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cost.h"
 #include "lower/schedule/cpu.h"
-#include <string.h>
 
 struct block_sums {
     struct stmt *inner, *outer;
-    struct problem p;          /* of the inner sum */
-    int64_t fields;            /* of a byte of the second factor: innermost of what is summed but one; 1: whole bytes */
-    int lane, row;             /* axes of both; row -1: there is none */
+    struct problem p;  /* of the inner sum */
+    int lane, row;     /* axes of both; row -1: there is none */
+    int along, summed; /* dims of the second factor: of the lanes, and of the inner sum's innermost terms */
+    int64_t fields;    /* of a byte of the second factor, the loop around those terms; 1: there is no such loop */
     const struct micro *micro; /* NULL: the loop IR's own operations */
     int lanes, mr, nr;         /* of a vector; a tile: rows and vectors */
 };
@@ -27,7 +27,7 @@ static bool find_sums(const struct problem *k, struct block_sums *q) {
     q->inner = first, q->outer = second;
     return second && adds_up(second, first);
 }
-static const char *find_axes(struct plan *u, struct block_sums *q) {
+static const char *find_axes(struct block_sums *q) {
     const struct problem *p = &q->p;
     int n = q->outer->u.stage.naxes;
     q->lane = q->row = -1;
@@ -39,18 +39,30 @@ static const char *find_axes(struct plan *u, struct block_sums *q) {
         else if (const_extent(q->outer->u.stage.axes[k]) != 1) q->row = k;
     }
     if (q->lane < 0) return "the second factor has no axis of its own";
-    if (dim_of(p->b.read, q->inner->u.stage.axes[q->lane]) < 0)
-        return "no dim of the second factor lies along the lanes";
-    (void)u;
+    if (const_extent(q->outer->u.stage.axes[q->lane]) < 1) return "the number of its lanes is known in the run only";
     return NULL;
 }
-/* The number of fields in a byte: the extent of a reduced variable that does not move the second factor. */
-static int64_t fields_of(const struct block_sums *q) {
+/* The dim of the second factor that moves with v; -1: none, or several. */
+static int dim_along(struct ctx *c, const struct block_sums *q, const struct var *v) {
+    expr read = q->p.b.read;
+    int found = -1;
+    for (int d = 0; d < read->n; d++) {
+        if (!x_uses_var(c, read->arg[d], v)) continue;
+        if (found >= 0) return -1;
+        found = d;
+    }
+    return found;
+}
+static const char *find_dims(struct plan *u, struct block_sums *q) {
     const struct stmt *s = q->inner;
-    int64_t fields = 1;
-    for (int k = 0; k < s->u.stage.nred; k++)
-        if (!(q->p.b.sums >> k & 1)) fields *= const_extent(s->u.stage.red[k]);
-    return fields;
+    int nred = s->u.stage.nred;
+    q->along = dim_of(q->p.b.read, s->u.stage.axes[q->lane]);
+    q->summed = dim_along(u->c, q, s->u.stage.red[nred - 1]);
+    if (q->along < 0 || q->summed < 0 || q->along == q->summed)
+        return "the second factor is no matrix of lanes and terms";
+    bool field = nred > 1 && !(q->p.b.sums >> (nred - 2) & 1);
+    q->fields = field ? const_extent(s->u.stage.red[nred - 2]) : 1;
+    return q->fields < 1 ? "the number of its fields is known in the run only" : NULL;
 }
 /* ---- tiles */
 static bool fits(const struct block_sums *q, const struct micro *m) {
@@ -77,11 +89,11 @@ static const char *block_sums_points(struct plan *u, struct points *out) {
     if (!find_sums(u->k, &q)) return "no sum of sums";
     stage_problem(u->c, q.inner, &q.p);
     if (!q.p.product) return "the inner sum is none of products";
-    const char *why = find_axes(u, &q);
+    const char *why = find_axes(&q);
+    if (!why) why = find_dims(u, &q);
     if (why) return why;
     if (q.outer == u->k->out) return "the sum is the result itself";
     if (!is_constant(q.p.b.read->u.buf)) return "the second factor is no constant";
-    q.fields = fields_of(&q);
     for (const struct micro_speed *s = u->m->blocks; s && s->micro; s++) {
         if (!fits(&q, s->micro)) continue;
         q.micro = s->micro, q.lanes = s->micro->n0;
@@ -100,17 +112,16 @@ static const char *block_sums_points(struct plan *u, struct points *out) {
 /* The second factor in panels: of each, what is read one after another, all lanes of it side by side. */
 static void pack(struct plan *u, const struct block_sums *q) {
     expr read = q->p.b.read;
-    int nd = dim_of(read, q->inner->u.stage.axes[q->lane]), last = read->n - 1, nv = q->lanes * q->nr,
-        k0 = q->micro ? q->micro->k0 : 1;
-    bool apart = k0 > 1 && q->micro->side == 1; /* cells of a lane, each with those of the other lanes */
+    int n = q->along, k = q->summed, nv = q->lanes * q->nr, k0 = q->micro ? q->micro->k0 : 1;
+    bool apart = k0 > 1 && q->micro->side == 1; /* the cells of a lane, each with those of the other lanes */
     struct layout_dims dims = {0};
-    add_dim(&u->s, &dims, dim_div(nd, nv));
+    add_dim(&u->s, &dims, dim_div(n, nv));
     for (int d = 0; d < read->n; d++)
-        if (d != nd) add_dim(&u->s, &dims, d == last && k0 > 1 ? dim_div(d, k0) : dim_whole(d));
-    if (apart && q->nr > 1) add_dim(&u->s, &dims, dim_digit(nd, q->lanes, q->nr));
-    if (apart) add_dim(&u->s, &dims, dim_mod(last, k0));
-    add_dim(&u->s, &dims, dim_mod(nd, apart ? q->lanes : nv));
-    if (k0 > 1 && !apart) add_dim(&u->s, &dims, dim_mod(last, k0));
+        if (d != n) add_dim(&u->s, &dims, d == k && k0 > 1 ? dim_div(d, k0) : dim_whole(d));
+    if (apart && q->nr > 1) add_dim(&u->s, &dims, dim_digit(n, q->lanes, q->nr));
+    if (apart) add_dim(&u->s, &dims, dim_mod(k, k0));
+    add_dim(&u->s, &dims, dim_mod(n, apart ? q->lanes : nv));
+    if (k0 > 1 && !apart) add_dim(&u->s, &dims, dim_mod(k, k0));
     step_layout(&u->s, read->u.buf->base, dims);
 }
 /* Other constants that are read along the lanes. */
