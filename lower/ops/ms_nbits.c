@@ -58,7 +58,10 @@ static bool read_nbits(struct nbits *p) {
         if (rank(in(4)) != 1) return fail(E_RANK, "g_idx is no vector"), false;
         require(ge(dim(in(4), 0), idx(p->k)), "g_idx does not have K elements");
     }
-    if (has(in(5))) require(eq(numel(in(5)), idx(p->n)), "the bias does not have N elements");
+    if (has(in(5))) {
+        if (rank(in(5)) != 1) return fail(E_RANK, "the bias has rank %d, not 1", rank(in(5))), false;
+        require(eq(dim(in(5), 0), idx(p->n)), "the bias does not have N elements");
+    }
     p->b = of_dims("weights", b, (const int64_t[]){p->n, blocks, p->block / per_byte}, 3);
     p->scales = of_dims("scales", in(2), (const int64_t[]){p->n, blocks}, 2);
     p->zeros =
@@ -130,6 +133,7 @@ static void op_blockproducts(void) {
     T q = in(0), factors = in(1), sums = in(2), b = in(3), scales = in(4), zeros = in(5), bias = in(6);
     int64_t bits = int_attr("bits"), fields = 8 / bits;
     int r = rank(q);
+    if (has(bias)) require(eq(dim(bias, 0), dim(b, 0)), "the bias does not have N elements");
     E blocks = dim(factors, r - 1), rows = dim(b, 0), groups = div_(dim(b, 2), idx(TOGETHER));
     X lead = sub_list(shape(q), 0, r - 1), o = axes(push(push(lead, rows), blocks)),
       s = raxes(list3(groups, idx(fields), idx(TOGETHER)), "group field byte");
@@ -165,12 +169,18 @@ static struct tensor *fields_together(const struct tensor *b, int64_t bits, cons
     }
     return t;
 }
-/* v if it is a constant of n x m cells, with these dims; else NULL. */
+/* v if it is a constant of n x m cells, with these dims, or a vector of them; else NULL. */
 static V constant_matrix(V v, int64_t n, int64_t m) {
     if (!v || !v->init || tensor_count(v->init) != n * m) return NULL;
+    if (v->init->rank != 1 && (v->init->rank != 2 || v->init->dims[0] != n)) return NULL;
     struct tensor *t = arena_copy(&up_ctx(def_node())->arena, v->init, sizeof *t);
     t->rank = 2, t->dims[0] = n, t->dims[1] = m;
     return n_const(t);
+}
+/* Has b these three dims, the last two of them maybe as one? */
+static bool in_blocks(const struct tensor *b, const int64_t *dims) {
+    if (!b || tensor_count(b) != dims[0] * dims[1] * dims[2] || b->dims[0] != dims[0]) return false;
+    return b->rank == 2 || (b->rank == 3 && b->dims[1] == dims[1]);
 }
 /* v with the dims of `as`, but the last one. */
 static V like(V v, V as, int64_t last) {
@@ -185,30 +195,36 @@ static V n_padded(V v, int r, int64_t cells) {
     pads[2 * r - 1] = cells;
     return N_OP("Pad", v, n_const_i64(pads, 2 * r));
 }
+/* Has v a last axis, of that many cells or open? */
+static bool may_end_in(V v, int64_t cells) {
+    int64_t last;
+    int r = v->type.rank;
+    return r > 0 && (!x_is_int(v->type.dims[r - 1], &last) || last == cells);
+}
 /* NULL: A must not be rounded, or something is not as it should be, or known in the run only. */
 static V rounded_products(void) {
     int64_t n = int_attr("N"), k = int_attr("K"), bits = int_attr("bits"), block = int_attr("block_size"), of_a;
-    V a = gin(0), b = gin(1), zero = gin(3);
+    V a = gin(0), b = gin(1), zero = gin(3), bias = gin(5);
     bool known = bits == 4 || bits == 8;
     int r = a->type.rank;
     if (int_attr("accuracy_level") != 4 || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) ||
         !known || !ms_is_block(block) || block > MOST_TOGETHER || n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX ||
-        r < 1 || (x_is_int(a->type.dims[r - 1], &of_a) && of_a != k))
+        !may_end_in(a, k) || (bias && (bias->type.rank != 1 || !may_end_in(bias, n))))
         return NULL;
     int64_t blocks = (k + block - 1) / block, dims[] = {n, blocks, block * bits / 8};
     V scales = constant_matrix(gin(2), n, blocks), zeros = constant_matrix(zero, n, (blocks * bits + 7) / 8);
-    if (!b->init || tensor_count(b->init) != n * blocks * dims[2] || !scales || (zero && !zeros)) return NULL;
+    if (!in_blocks(b->init, dims) || !scales || (zero && !zeros)) return NULL;
     if (!x_is_int(a->type.dims[r - 1], &of_a)) a = like(a, a, k);
     if (blocks * block > k) a = n_padded(a, r, blocks * block - k);
-    V in_blocks = ms_reshaped(a, (const int64_t[]){-1, block}, 2);
-    struct node *q = n_private("RoundedRows", &in_blocks, 1, 3, NULL, 0);
+    V parts = ms_reshaped(a, (const int64_t[]){-1, block}, 2);
+    struct node *q = n_private("RoundedRows", &parts, 1, 3, NULL, 0);
     V ins[] = {like(q->outs.v[0], gin(0), blocks * block),
                like(q->outs.v[1], gin(0), blocks),
                like(q->outs.v[2], gin(0), blocks),
                n_const(fields_together(b->init, bits, dims)),
                scales,
                zeros,
-               gin(5)};
+               bias};
     return n_cast(n_inferred(n_private("BlockProducts", ins, 7, 1, ATTRS(attr_int("bits", bits)))), a->type.dtype);
 }
 static void exp_matmulnbits(void) {

@@ -83,6 +83,35 @@ Test(ms_ops, quantised_products) {
     gives("const %a: f32[3] = [1.0,-2.5,1e9] const %s: f32[] = [0.5] const %z: i16[] = [3]",
           "%y: ? = " MS "QuantizeLinear(%a, %s, %z)", LIST(5, -2, 32767));
 }
+/* Two rows of 32 cells times 8 columns of a block each. What does not fit is said with accuracy_level 4, too. */
+static void blocks_fit(const char *b, const char *scales, const char *zeros, const char *bias, const char *why) {
+    struct text t = {0}, d = {0};
+    text_printf(&t,
+                "graph \"\"\nconst %%b: u8[%s] = splat 3 const %%s: f32[%s] = splat 0.5 const %%z: u8[%s] = splat 1 "
+                "const %%k: f32[%s] = splat 1.0\nregion \"\" (%%a: f32[2,32]) {\n%%y: ? = " MS
+                "MatMulNBits(%%a, %%b, %%s, %%z, _, %%k) {K=32, N=8, block_size=32, accuracy_level=4}\nreturn %%y }\n",
+                b, scales, zeros, bias);
+    struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
+    bool ok = g && graph_infer(g);
+    diag_print(&c->diags, &d, false);
+    if (why) cr_expect(!ok && d.s && strstr(d.s, why), "%s: no `%s` in: %s", t.s, why, d.s ? d.s : "nothing");
+    else cr_expect(ok, "%s\n%s", t.s, d.s);
+    text_free(&t), text_free(&d);
+    done(), setup();
+}
+Test(ms_ops, weights_in_blocks_of_wrong_sizes) {
+    blocks_fit("8,1,16", "8,1", "8,1", "8", NULL);
+    blocks_fit("8,16", "8", "8", "8", NULL);
+    blocks_fit("128", "8,1", "8,1", "8", "B has rank 1, not 3");
+    blocks_fit("4,2,16", "8,1", "8,1", "8", "B does not have N rows: 4 and 8");
+    blocks_fit("8,2,8", "8,1", "8,1", "8", "B has another number of blocks: 2 and 1");
+    blocks_fit("8,1,16", "1,8", "8,1", "8", "scales: the size does not fit: 1 and 8");
+    blocks_fit("8,1,16", "8,1,1", "8,1", "8", "scales: rank 3, not 2");
+    blocks_fit("8,1,16", "8,1", "2,4", "8", "zero_points: the size does not fit: 2 and 8");
+    blocks_fit("8,1,16", "8,1", "8,1", "7", "the bias does not have N elements: 7 and 8");
+    blocks_fit("8,1,16", "8,1", "8,1", "0", "the bias does not have N elements: 0 and 8");
+    blocks_fit("8,1,16", "8,1", "8,1", "1,8", "the bias has rank 2, not 1");
+}
 Test(ms_ops, weights_in_blocks) {
     /* two blocks of 16 weights for each of two columns: all 0x21 is 1, 2, 1, 2 ..., less a zero point of 8 or as given
      */
