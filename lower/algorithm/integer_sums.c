@@ -384,6 +384,18 @@ static void sum_more(struct sums *q) {
     q->p.b.read = x_subst1(c, q->p.b.read, q->channel, x_var(c, more));
 }
 
+/* Is the sum one of a block, which the machine has a row of instructions for as its operands are? See
+ * lower/schedule/block_sums.c: copies of them in another type would only be larger. */
+static bool stays_as_it_is(const struct sums *q) {
+    const struct micro_speed *m = q->at->m->blocks;
+    while (m && m->micro &&
+           (m->micro->fields || m->micro->a != q->p.a.read->u.buf->type || m->micro->b != q->p.b.read->u.buf->type))
+        m++;
+    if (!m || !m->micro) return false;
+    for (const struct stmt *t = q->at->stmts->first; t; t = t->next)
+        if (t->kind == S_STAGE && adds_up(t, q->s)) return true;
+    return false;
+}
 static bool is_one(struct sums *q) {
     struct ctx *c = q->c;
     const struct stmt *s = q->s;
@@ -393,6 +405,7 @@ static bool is_one(struct sums *q) {
     expr a = q->p.a.read, b = q->p.b.read;
     if (!is_constant(b->u.buf) || b->has_fill || !dtype_is_byte(a->u.buf->type) || !dtype_is_byte(b->u.buf->type))
         return false;
+    if (stays_as_it_is(q)) return false;
     for (int k = 0; k < s->u.stage.nred; k++)
         if (const_extent(s->u.stage.red[k]) < 0) return false;
     int axis = problem_group_axis(c, &q->p);
