@@ -110,21 +110,22 @@ static void op_matmulnbits(void) {
 /* ---- MatMulNBits where A may be rounded to bytes: A in blocks, as whole numbers times a factor a block */
 enum { TOGETHER = 4 };            /* bytes of B whose fields instructions multiply at a time */
 enum { MOST_TOGETHER = 1 << 15 }; /* cells of a block, whose products a sum of 32 bits holds */
-/* Rows of floats as bytes times a factor a row; and the sum of each row's bytes. */
+/* Rows of floats as bytes times a factor a row; and the sum of each row's bytes. Magnitudes are compared as integers,
+ * in whose order NaN is the greatest: then the factor is NaN, and so are the row's products. */
 static void op_roundedrows(void) {
     T a = in(0);
-    E rows = dim(a, 0), n = dim(a, 1);
+    E rows = dim(a, 0), n = dim(a, 1), least = typed(F32, 1e-36); /* smaller ones count as 0 */
     X o = axes(list1(rows)), s = list1(raxis(n, "cell"));
-    T most = reduce("most", F32, o, RED_MAX, s, abs_(cast(F32, at(a, cat(o, s)))), num(0));
+    T bits = reduce("most", I32, o, RED_MAX, s, bitcast_(I32, abs_(cast(F32, at(a, cat(o, s))))), num(0));
     o = axes(list1(rows));
-    T factor =
-        stage("factor", F32, o, sel(gt(at(most, o), typed(F32, 1e-36)), div_(typed(F32, 127), at(most, o)), num(0)));
+    E most = bitcast_(F32, at(bits, o));
+    T factor = stage("factor", F32, o, sel(gt(most, least), div_(typed(F32, 127), most), num(0)));
     o = axes(list2(rows, n));
     T q = stage("q", I8, o, cast(I8, rint_(mul(cast(F32, at(a, o)), at(factor, list1(o.v[0]))))));
     o = axes(list1(rows)), s = list1(raxis(n, "cell"));
     out_reduce(2, I32, o, RED_SUM, s, cast(I32, at(q, cat(o, s))), NULL);
     o = axes(list1(rows));
-    out(1, F32, o, div_(at(most, o), typed(F32, 127)));
+    out(1, F32, o, div_(bitcast_(F32, at(bits, o)), typed(F32, 127)));
     o = axes(list2(rows, n));
     out(0, I8, o, at(q, o));
 }

@@ -128,6 +128,11 @@ Test(ms_ops, weights_in_blocks) {
           "const %b: u8[1,2,8] = [" B16 "] const %s: f32[1,2] = [1.0,0.5] const %z: u8[1,1] = [2]",
           "%y: ? = " MS "MatMulNBits(%a, %b, %s, %z) {K=17, N=1, block_size=16, accuracy_level=4}",
           LIST((127 * -1 + 1 * -1 + -2 * -1) * 2 + 127 * 0.25 * 0.5));
+    /* what is not a number stays so, in its row */
+    gives("const %a: f32[2,16] = [nan,1.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,"
+          "127.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]"
+          "const %b: u8[1,1,8] = [17,33,33,33,33,33,33,33] const %s: f32[1] = [1.0]",
+          "%y: ? = " MS "MatMulNBits(%a, %b, %s) {K=16, N=1, block_size=16, accuracy_level=4}", LIST(NAN, 127 * -7));
     gives("const %a: f32[1,16] = [1.0,1.0,1.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0]"
           "const %b: u8[8] = [127,240,0,0,0,0,0,15] const %s: f32[1] = [2.0]",
           "%y: ? = " MS "MatMulBnb4(%a, %b, %s) {K=16, N=1, block_size=16, quant_type=1}", LIST(2 * (0 + 1 + 1 + 1)));
