@@ -257,10 +257,15 @@ static bool reads_other_cells(const struct block *run, const struct stmt *s) {
     x_visit(s->u.stage.value, find_other_cells, &q);
     return q.found;
 }
-/* Does s add up sums of integers that the run makes? Then each of those stays in registers until it is added. */
+static bool is_no_constant(void *env, expr e) {
+    (void)env;
+    return e->op != X_LOAD || !e->u.buf->data;
+}
+/* Does s add up sums that the run makes, of products by a constant? Then each of those stays in registers until it is
+ * added (lower/schedule/block_sums.c). */
 static bool adds_up_any(const struct block *run, const struct stmt *s) {
     for (const struct stmt *t = run->first; t; t = t->next)
-        if (t->kind == S_STAGE && !dtype_is_float(t->u.stage.buf->type) && adds_up(s, t)) return true;
+        if (t->kind == S_STAGE && adds_up(s, t) && !x_visit(t->u.stage.value, is_no_constant, NULL)) return true;
     return false;
 }
 /* Must s start a new kernel, although the run could include it? Not if it shares rows with the run. */
