@@ -56,6 +56,7 @@ static int dim_along(struct ctx *c, const struct block_sums *q, const struct var
 static const char *find_dims(struct plan *u, struct block_sums *q) {
     const struct stmt *s = q->inner;
     int nred = s->u.stage.nred;
+    if (q->p.b.read->has_fill) return "the second factor ends within the sum";
     q->along = dim_of(q->p.b.read, s->u.stage.axes[q->lane]);
     q->summed = dim_along(u->c, q, s->u.stage.red[nred - 1]);
     if (q->along < 0 || q->summed < 0 || q->along == q->summed)
