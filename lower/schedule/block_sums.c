@@ -12,6 +12,7 @@ struct block_sums {
     int64_t fields;    /* of a byte of the second factor, the loop around those terms; 1: there is no such loop */
     const struct micro *micro; /* NULL: the loop IR's own operations */
     int lanes, mr, nr;         /* of a vector; a tile: rows and vectors */
+    int lone;                  /* rows are open: a nest for a single row has tiles of this many panels; 0: none has */
 };
 
 /* ---- is it one? */
@@ -70,12 +71,16 @@ static bool fits(const struct block_sums *q, const struct micro *m) {
     return m->a == q->p.a.read->u.buf->type && m->b == q->p.b.read->u.buf->type &&
            q->inner->u.stage.buf->type == m->sum && q->fields == (m->fields ? m->fields : 1);
 }
-/* Rows and vectors of a tile: both of its sums are in registers, and the vectors of the second factor. */
+/* Rows and vectors of a tile: both of its sums are in registers, and the vectors of the second factor. Open rows may be
+ * one or many: tiles are for many, and a nest of its own for one. */
 static void choose_tile(struct plan *u, struct block_sums *q, const struct micro *micro, struct operation sum) {
-    enum { MOST_ROWS = 8, MOST_VECTORS = 8 };
+    enum { MOST_ROWS = 8, MOST_VECTORS = 8, MANY = 64 };
     int registers = machine_registers(u->m);
-    int64_t rows = q->row >= 0 ? (int64_t)typical_axis(u->c, q->outer, q->row) : 1,
-            vectors = ((int64_t)typical_axis(u->c, q->outer, q->lane) + q->lanes - 1) / q->lanes;
+    int64_t least_rows = 1, rows = 1,
+            vectors = (const_extent(q->outer->u.stage.axes[q->lane]) + q->lanes - 1) / q->lanes;
+    if (q->row >= 0) x_bounds(u->c, q->outer->u.stage.axes[q->row]->extent, &least_rows, &rows);
+    bool open = least_rows < rows;
+    if (open && rows > MANY) rows = MANY;
     double least = 0;
     q->mr = q->nr = 1;
     for (int mr = 1; mr <= MOST_ROWS && mr <= rows; mr++)
@@ -84,6 +89,7 @@ static void choose_tile(struct plan *u, struct block_sums *q, const struct micro
             double cycles = cost_of_step(u->m, &sum, micro, (struct made){0, 0}, rows, vectors, mr, nr);
             if (least == 0 || cycles < least) least = cycles, q->mr = mr, q->nr = nr;
         }
+    q->lone = open && least_rows < 2 && q->nr < MOST_VECTORS ? MOST_VECTORS / q->nr : 0;
 }
 static const char *block_sums_points(struct plan *u, struct points *out) {
     struct block_sums q = {0};
@@ -153,6 +159,15 @@ static void layouts(struct plan *u, const struct block_sums *q) {
 }
 
 /* ---- loops */
+/* The copy for a single row: its few products would wait for each other, so a tile has several panels. */
+static void lone_row(struct plan *u, const struct block_sums *q) {
+    const struct stmt *out = u->k->out;
+    const char *lane = loop_in(u, role.lone, axis_loop(u->c, out, q->lane)),
+               *row = loop_in(u, role.lone, axis_loop(u->c, out, q->row)), *panels = loop_in(u, role.lone, role.panels);
+    plan_tiles(u, lane, panels, role.panel_cell, const_extent(out->u.stage.axes[q->lane]), q->lanes * q->nr, q->lone);
+    step_reorder(&u->s, LOOPS(panels, row, role.panel_cell));
+    step_split(&u->s, row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
+}
 static const char *result_loops(struct plan *u, const struct block_sums *q) {
     const struct stmt *out = u->k->out;
     const char *lane = axis_loop(u->c, out, q->lane), *row = q->row >= 0 ? axis_loop(u->c, out, q->row) : NULL;
@@ -162,12 +177,14 @@ static const char *result_loops(struct plan *u, const struct block_sums *q) {
         if (k != q->lane && k != q->row) add_loop(&u->s, &order, axis_loop(u->c, out, k));
     add_loops(&u->s, &order, LOOPS(lane, row));
     step_reorder(&u->s, order);
+    if (q->lone) step_specialize(&u->s, order.v[0], arena_printf(&u->c->arena, "1<#%s", row), role.lone);
     step_split(&u->s, lane, nv, role.panels, role.panel_cell, split_tail(N, nv));
     step_reorder(&u->s, LOOPS(role.panels, row, role.panel_cell));
     if (!row) return role.panels;
     int64_t rows = const_extent(out->u.stage.axes[q->row]);
     if (rows > 0) plan_tiles(u, row, role.row_tiles, role.tile_row, rows, 1, q->mr);
     else step_split(&u->s, row, q->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
+    if (q->lone) lone_row(u, q);
     return role.row_tiles;
 }
 static void add_rows(struct plan *u, const struct block_sums *q, const struct stmt *s, struct word_list *to) {
@@ -229,5 +246,6 @@ static void print_block_sums(struct text *t, struct plan *u, const struct point 
     (void)u;
     text_printf(t, "tile %d x %d of %d lanes", q->mr, q->nr, q->lanes);
     if (q->micro) text_printf(t, ", by %s", q->micro->instr);
+    if (q->lone) text_printf(t, ", %d panels for one row", q->lone);
 }
 const struct strategy strategy_block_sums = {"block sums", block_sums_points, block_sums_steps, print_block_sums};
