@@ -131,30 +131,15 @@ static void pack(struct plan *u, const struct block_sums *q) {
     if (k0 > 1 && !apart) add_dim(&u->s, &dims, dim_mod(k, k0));
     step_layout(&u->s, read->u.buf->base, dims);
 }
-/* Other constants that are read along the lanes. */
-struct beside {
-    struct plan *u;
-    const struct block_sums *q;
-    const struct stmt *s;
-    VEC(const struct buf *) done;
-};
-static bool pack_beside(void *env, expr e) {
-    struct beside *q = env;
-    if (e->op != X_LOAD || !is_constant(e->u.buf) || e->u.buf == q->q->p.b.read->u.buf) return true;
-    int dim = dim_of(e, q->s->u.stage.axes[q->q->lane]);
-    for (int k = 0; k < q->done.n; k++)
-        if (q->done.v[k] == e->u.buf) return true;
-    PUSH(&q->u->c->arena, &q->done, e->u.buf);
-    if (dim >= 0) plan_blocks(q->u, e->u.buf->base, e->u.buf->nlogical, dim, q->q->lanes);
-    return true;
-}
+/* And other constants that are read along the lanes. */
 static void layouts(struct plan *u, const struct block_sums *q) {
-    struct beside b = {.u = u, .q = q};
+    laid_bufs laid = {0};
     layout_steps(&u->s, u->p, u->l);
     pack(u, q);
+    PUSH(&u->c->arena, &laid, q->p.b.read->u.buf);
     for (int k = 0; k < u->k->stages.n && q->lanes > 1; k++) {
-        b.s = u->k->stages.v[k];
-        if (b.s->u.stage.naxes > q->lane) x_visit_with(b.s->u.stage.value, XF_LOAD, pack_beside, &b);
+        const struct stmt *s = u->k->stages.v[k];
+        if (s->u.stage.naxes > q->lane) plan_lanes(u, s->u.stage.value, s->u.stage.axes[q->lane], q->lanes, &laid);
     }
 }
 

@@ -61,26 +61,6 @@ static void pack(struct plan *u, const struct tiling *g) {
     pack_group(u, g, &dims, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
-/* Whatever else a computed operand reads along the lanes is packed along them, too. */
-struct beside {
-    struct plan *u;
-    const struct tiling *g;
-    VEC(const struct buf *) done;
-};
-static bool pack_one_beside(void *env, expr e) {
-    struct beside *q = env;
-    if (e->op != X_LOAD || e->u.buf == q->g->vec->u.buf) return true;
-    int dim = dim_of(e, axis_var(q->g, q->g->lane));
-    for (int k = 0; k < q->done.n; k++)
-        if (q->done.v[k] == e->u.buf) return true;
-    PUSH(&q->u->c->arena, &q->done, e->u.buf);
-    if (dim >= 0) plan_blocks(q->u, e->u.buf->base, e->u.buf->nlogical, dim, q->g->lanes);
-    return true;
-}
-static void pack_beside(struct plan *u, const struct tiling *g) {
-    struct beside q = {.u = u, .g = g};
-    if (g->computed && g->lanes > 1) x_visit(u->k->b.value, pack_one_beside, &q);
-}
 /* Constants that initialise the sum are padded to whole vectors, too. */
 static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
     expr first = g->q->sum->u.stage.init;
@@ -381,7 +361,11 @@ const char *contraction_steps(struct plan *u, const struct point *p) {
     }
     layout_steps(&u->s, u->p, u->l);
     if (g->packed && is_constant(g->vec->u.buf)) pack(u, g);
-    pack_beside(u, g);
+    if (g->computed && g->lanes > 1) { /* whatever else it reads along the lanes is packed along them, too */
+        laid_bufs laid = {0};
+        PUSH(&u->c->arena, &laid, g->vec->u.buf);
+        plan_lanes(u, u->k->b.value, axis_var(g, g->lane), g->lanes, &laid);
+    }
     fill_lanes_of_first(u, g);
     if (g->piece == 1) plan_inline_maps(u);
     if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);

@@ -115,6 +115,25 @@ void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block)
     add_dim(&u->s, &dims, dim_mod(dim, block));
     step_layout(&u->s, buf, dims);
 }
+struct lane_reads {
+    struct plan *u;
+    const struct var *lane;
+    int lanes;
+    laid_bufs *laid;
+};
+static bool put_in_lanes(void *env, expr e) {
+    struct lane_reads *q = env;
+    if (e->op != X_LOAD || !is_constant(e->u.buf)) return true;
+    for (int k = 0; k < q->laid->n; k++)
+        if (q->laid->v[k] == e->u.buf) return true;
+    PUSH(&q->u->c->arena, q->laid, e->u.buf);
+    int dim = dim_of(e, q->lane);
+    if (dim >= 0) plan_blocks(q->u, e->u.buf->base, e->u.buf->nlogical, dim, q->lanes);
+    return true;
+}
+void plan_lanes(struct plan *u, expr e, const struct var *lane, int lanes, laid_bufs *laid) {
+    x_visit(e, put_in_lanes, &(struct lane_reads){u, lane, lanes, laid});
+}
 void plan_innermost(struct plan *u, const char *buf, int n, int dim) {
     struct layout_dims dims = {0};
     for (int d = 0; d < n; d++)

@@ -22,6 +22,9 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struc
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
 /* Puts dim `dim` of n into blocks, their cells innermost. */
 void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block);
+/* Puts into blocks of lanes whatever constants e reads along `lane`, but those laid out already, which it adds to. */
+typedef VEC(const struct buf *) laid_bufs;
+void plan_lanes(struct plan *u, expr e, const struct var *lane, int lanes, laid_bufs *laid);
 /* Puts dim `dim` of n after all others, so that its cells are contiguous. */
 void plan_innermost(struct plan *u, const char *buf, int n, int dim);
 /* The sum has a known number of terms, small enough to unroll all of them. */
