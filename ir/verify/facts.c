@@ -27,21 +27,31 @@ static void add_arms(struct facts *f, expr e) {
     for (int j = 0; j < 2; j++)
         if (both || x_proves_le(f->c, x_int(f->c, 1), arms[1 - j])) add(f, arms[j]);
 }
-/* For e = rest + k * x//p, k 1 or -1: x//p + rest <= 0 implies x <= p - 1 - p*rest, and rest - x//p <= 0 implies x >=
- * p*rest. */
-static expr undivided(struct ctx *c, expr e, expr quotient, int64_t k, int64_t p) {
-    expr rest = x_muli(c, x_sub(c, e, x_muli(c, quotient, k)), p);
-    return x_addi(c, x_add(c, rest, x_muli(c, quotient->arg[0], k)), k > 0 ? 1 - p : 0);
+/* The atom t as x//p, p > 0: a quotient, or a digit (y//p)%k, which is (y%(p*k))//p. */
+static bool is_quotient(struct ctx *c, expr t, expr *x, int64_t *p) {
+    int64_t k, both;
+    bool digit = t->op == X_MOD && t->arg[0]->op == X_DIV && x_is_int(t->arg[1], &k) && k > 0;
+    expr q = digit ? t->arg[0] : t;
+    if (q->op != X_DIV || !x_is_int(q->arg[1], p) || *p < 1 || (digit && !mul_ok(*p, k, &both))) return false;
+    *x = digit ? x_bin(c, X_MOD, q->arg[0], x_int(c, both)) : q->arg[0];
+    return true;
+}
+/* For e = rest + k*t, t = x//p and k 1 or -1: x//p + rest <= 0 implies x <= p - 1 - p*rest, and rest - x//p <= 0 implies
+ * x >= p*rest. */
+static expr undivided(struct ctx *c, expr e, expr t, int64_t k, expr x, int64_t p) {
+    expr rest = x_muli(c, x_sub(c, e, x_muli(c, t, k)), p);
+    return x_addi(c, x_add(c, rest, x_muli(c, x, k)), k > 0 ? 1 - p : 0);
 }
 /* A bound of a quotient also bounds its dividend. */
 static void add_undivided(struct facts *f, expr e) {
     int64_t konst, p;
     const expr *t;
     const int64_t *co;
+    expr x;
     int n = x_terms(f->c, e, &konst, &t, &co);
     for (int k = 0; k < n; k++) {
-        if (t[k]->op != X_DIV || (co[k] != 1 && co[k] != -1) || !x_is_int(t[k]->arg[1], &p) || p < 1) continue;
-        add(f, undivided(f->c, e, t[k], co[k], p));
+        if ((co[k] != 1 && co[k] != -1) || !is_quotient(f->c, t[k], &x, &p)) continue;
+        add(f, undivided(f->c, e, t[k], co[k], x, p));
         return;
     }
 }
@@ -140,11 +150,11 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
     const expr *t;
     const int64_t *co;
     int n = x_terms(f->c, goal, &k, &t, &co);
-    for (int i = 0; depth && i < n; i++) { /* c*(e//c) is not above e, and facts may bound e */
-        if (t[i]->op != X_DIV || !x_is_int(t[i]->arg[1], &p) || p < 1) continue;
-        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i])), whole = NULL;
-        if (co[i] == 1 || co[i] == -1) whole = undivided(f->c, goal, t[i], co[i], p);
-        else if (co[i] > 0 && co[i] % p == 0) whole = x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i] / p));
+    for (int i = 0; depth && i < n; i++) { /* c*(e//c) is e - e%c, and facts may bound either */
+        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i])), x, whole = NULL;
+        if (!is_quotient(f->c, t[i], &x, &p)) continue;
+        if (co[i] == 1 || co[i] == -1) whole = undivided(f->c, goal, t[i], co[i], x, p);
+        else if (co[i] % p == 0) whole = x_add(f->c, rest, x_muli(f->c, x_sub(f->c, x, x_modi(f->c, x, p)), co[i] / p));
         if (whole && prove_arms(f, whole, depth - 1)) return true;
         if (whole) break;
     }

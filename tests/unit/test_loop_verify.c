@@ -60,6 +60,9 @@ static const char *const fine[] = {
     "proc p(y: f32[N] out) [N]\n  for i<N\n    y[0] = 0.0\n",
     /* loops that never run both: N is at most 4, or at least 32 */
     "proc p(y: f32[4] out) [N]\n  for i<max((-N+1)//3+2, 0)\n    for k<N//32\n      y[i*3+k*32+16] = 0.0\n",
+    /* a digit of N that is 1 bounds N//6 */
+    "proc p(y: f32[N//4+1] out) [N]\n  for i<N//3%2\n    y[(N//6*3+1)//2] = 0.0\n",
+    "proc p(y: f32[N] out) [N]\n  for i<N%6-2\n    y[N//6*6+2] = 0.0\n",
     "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N//4\n    for j<4\n      y[i*4+j] = x[i*4+j]\n",
     "proc p(i: i64[4] in, y: f32[N] out) [N]\n  y[guard(toidx(i[0]), N)] = 0.0\n",
     "proc p(y: f32[M] out) [M]\n  if 2 < M\n    for o<(M+2)//3\n      for i<3\n        y[min(o*3, M-3)+i] = 0.0\n",
@@ -293,6 +296,8 @@ static const struct {
     /* loops that both run where N is 4 */
     {"proc p(y: f32[4] out) [N]\n  for i<max((-N+1)//3+2, 0)\n    for k<N//4\n      y[i*3+k*4+16] = 0.0\n",
      "index 1 of y: i*3+k*4+16 may be at or above 4"},
+    {"proc p(y: f32[N//4] out) [N]\n  for i<N//3%2\n    y[(N//6*3+1)//2] = 0.0\n", "may be at or above"},
+    {"proc p(y: f32[N] out) [N]\n  for i<N%6-2\n    y[N//6*6+3] = 0.0\n", "may be at or above"},
     /* sizes and loops that run again */
     {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  for i<2\n    y[k] = 0.0\n    size k in 0..9 = "
      "9\n",
