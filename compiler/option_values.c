@@ -289,10 +289,16 @@ bool take_precision(struct options *o, const char *value, struct text *problem) 
     PUSH(o->arena, &o->precision_pins, pin);
     return true;
 }
-bool take_weights_precision(struct options *o, const char *value, struct text *problem) {
-    if (!one_of(o->arena, value, WEIGHTS_PRECISIONS, problem)) return false;
-    o->weights_precision = strcmp(value, "int8") == 0 ? I8 : NONE;
+static bool take_byte_precision(struct options *o, const char *value, enum dtype *t, struct text *problem) {
+    if (!one_of(o->arena, value, BYTE_PRECISIONS, problem)) return false;
+    *t = strcmp(value, "int8") == 0 ? I8 : NONE;
     return true;
+}
+bool take_weights_precision(struct options *o, const char *value, struct text *problem) {
+    return take_byte_precision(o, value, &o->weights_precision, problem);
+}
+bool take_activations_precision(struct options *o, const char *value, struct text *problem) {
+    return take_byte_precision(o, value, &o->activations_precision, problem);
 }
 bool take_threads(struct options *o, const char *value, struct text *problem) {
     return parse_count(value, 1, &o->threads, problem);

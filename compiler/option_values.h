@@ -7,14 +7,14 @@
 /* The allowed values of options that have only a few. */
 #define DIAG_FORMATS       "text json sarif"
 #define PRECISIONS         "f32 fp32 bf16 fp16"
-#define WEIGHTS_PRECISIONS "f32 int8"
+#define BYTE_PRECISIONS "f32 int8"
 #define WEIGHTS_ONLY       "int8 int4"
 #define WEIGHT_BITS        "8 7"
 
 typedef bool option_value(struct options *o, const char *value, struct text *problem);
 option_value take_dim, take_rank, take_shape, take_warning, take_remark, take_format, take_runs, take_warmup,
     take_seconds, take_input, take_steps, take_limit, take_rtol, take_threshold, take_regression, take_atol,
-    take_precision, take_weights_precision, take_threads, take_time, take_method, take_percentile, take_weights_only,
+    take_precision, take_weights_precision, take_activations_precision, take_threads, take_time, take_method, take_percentile, take_weights_only,
     take_weight_bits, take_limits, take_opset, take_metric, take_drop, take_no_fuse, take_name, take_mean, take_scale,
     take_calib, take_eval, take_sensitivity, take_per_tensor, take_bias_correction, take_equalize, take_exclude,
     take_cut_input, take_cut_output, take_keep, take_softmax, take_nms, take_top_k, take_surgery_scale,

@@ -188,7 +188,11 @@ const struct option_row option_rows[] = {
     {"weights-precision", 0, "TYPE",
      "round constant factors of products that are limited by memory bandwidth to this type, with a scale for each "
      "channel: int8; f32 (default): do not round",
-     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_weights_precision, WEIGHTS_PRECISIONS, ONCE},
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_weights_precision, BYTE_PRECISIONS, ONCE},
+    {"activations-precision", 0, "TYPE",
+     "round floats that products multiply by constant weights of 4 or 8 bits to this type, with a scale for each block "
+     "of weights: int8; f32 (default): only where the model has accuracy_level 4",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_activations_precision, BYTE_PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
      "round 16-bit floats after each operator even if the target has no instruction for it (default there: only at the "
      "model's outputs, and by Cast)",
@@ -345,6 +349,7 @@ static const struct {
     {"proc", CMD_OPT, "steps|replay"},
     {"precision", CMD_OPT, "lower"},
     {"weights-precision", CMD_OPT, "lower"},
+    {"activations-precision", CMD_OPT, "passes"},
     {"no-rule", CMD_OPT, "passes"},
 };
 

@@ -57,7 +57,7 @@ struct options {
     double max_drop;
     bool max_drop_given;
     const char *against;                     /* verify: a word of the table of referees; NULL: not given */
-    enum dtype precision, weights_precision; /* NONE: not given, or f32 */
+    enum dtype precision, weights_precision, activations_precision; /* NONE: not given, or f32 */
     bool precision_given, precision_all;     /* for all nodes, and not f32 */
     double rtol, atol;
     VEC(double) mean, scale; /* of a picture's colours */

@@ -1,5 +1,6 @@
 /* Weights of at most 8 bits stay packed up to the multiplication: a MatMul or Gemm by a DequantizeLinear of constants
- * becomes the operator that its row names (ir/graph/op.h), which unpacks each weight where it is used. Folded into
+ * becomes the operator that its row names (ir/graph/op.h), which unpacks each weight where it is used, or, where the user
+ * allows it (--activations-precision), multiplies bytes. Folded into
  * floats they would take four to sixteen times the memory. Results keep their bits: cells are only moved, and signed
  * values and their zero points are shifted by 8 (or 2), so that they are unsigned. Runs after `integers`, which takes
  * such weights where the data is quantised too. */
@@ -109,8 +110,13 @@ static bool fits_bias(const struct node *n, const struct weights *w) {
     int64_t columns;
     return !v || (v->type.rank == 1 && x_is_int(v->type.dims[0], &columns) && columns == w->n && is_one(n, "beta"));
 }
+struct rewriting {
+    struct graph *g;
+    int made;
+};
 static void keep_few_bits(void *env, struct node *n) {
-    struct graph *g = env;
+    struct rewriting *r = env;
+    struct graph *g = r->g;
     const struct op_in_integers *row = n->op ? n->op->integers : NULL;
     struct weights w;
     if (!row || !row->blocks.name || n->outs.v[0]->type.dtype != F32) return;
@@ -130,8 +136,10 @@ static void keep_few_bits(void *env, struct node *n) {
     trace_because(g, NULL, "weights of few bits stay so");
     trace_into(g, n->origin);
     node_remove(n);
+    r->made++;
 }
 bool graph_few_bits(struct graph *g) {
-    each_node(g->top, keep_few_bits, g);
-    return true;
+    struct rewriting r = {.g = g};
+    each_node(g->top, keep_few_bits, &r);
+    return !r.made || graph_infer(g); /* expands what was made */
 }

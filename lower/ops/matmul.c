@@ -171,13 +171,13 @@ static const struct op_in_integers matmul_integers = {
     column_axis,
     {"", "QLinearMatMul", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO}},
     {"com.microsoft", "MatMulIntegerToFloat", {Q_X, Q_W, Q_X_SCALE, Q_W_SCALE, Q_X_ZERO, Q_W_ZERO}},
-    {"gcc2nn", "MatMulNBits"}};
+    {"com.microsoft", "MatMulNBits"}};
 static int gemm_column_axis(const struct node *n) { return !node_int(n, "transB"); }
 static const struct op_in_integers gemm_integers = {
     gemm_column_axis,
     {"com.microsoft", "QGemm", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO}},
     {0},
-    {"gcc2nn", "MatMulNBits"}};
+    {"com.microsoft", "MatMulNBits"}};
 
 /* ---- integers: operands less their zero points, products in i32 */
 static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */

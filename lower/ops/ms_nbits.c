@@ -208,7 +208,8 @@ static V rounded_products(void) {
     V a = gin(0), b = gin(1), zero = gin(3), bias = gin(5);
     bool known = bits == 4 || bits == 8;
     int r = a->type.rank;
-    if (int_attr("accuracy_level") != 4 || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) ||
+    bool rounds = int_attr("accuracy_level") == 4 || def_node()->in->graph->rounds_operands;
+    if (!rounds || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) ||
         !known || !ms_is_block(block) || block > MOST_TOGETHER || n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX ||
         !may_end_in(a, k) || (bias && (bias->type.rank != 1 || !may_end_in(bias, n))))
         return NULL;
