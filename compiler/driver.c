@@ -27,7 +27,11 @@ static void put_dump(const struct compilation *u, const char *pass, struct text 
 static bool import_pass(struct compilation *u) {
     if (!custom_ops(u->c, &u->o->custom)) return false;
     u->g = import_model(u->c, u->o->path, &u->o->import);
-    if (u->g) u->g->keeps_operators = u->o->keep_operators, u->g->rounds_operands = u->o->rounds_operands;
+    if (u->g) {
+        u->g->keeps_operators = u->o->keep_operators;
+        u->g->may_round = u->o->may_round;
+        u->g->quantized |= u->o->may_round.operands;
+    }
     for (int k = 0; u->g && k < u->o->nrules_off; k++) PUSH(&u->c->arena, &u->g->rules_off, u->o->rules_off[k]);
     return u->g && (!u->o->sizes || u->o->sizes(u->o->env, u->g->syms.v, u->g->syms.n));
 }

@@ -23,7 +23,7 @@ struct compile_options {
     const struct target *target;     /* NULL: c99 */
     bool no_fuse, no_schedule;       /* one kernel per node; kernels as plain loops */
     bool no_excess;                  /* 16-bit floats are rounded by each operator on every machine */
-    bool rounds_operands;            /* of graph: --activations-precision */
+    struct byte_roundings may_round; /* graph.may_round */
     const char *const *alone;        /* --no-fuse=NODE,..: the words of the option */
     int nalone;
     struct precision_wishes precision;

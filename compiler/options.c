@@ -187,11 +187,13 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_precision, PRECISIONS, REPEATS},
     {"weights-precision", 0, "TYPE",
      "round constant factors of products that are limited by memory bandwidth to this type, with a scale for each "
-     "channel: int8; f32 (default): do not round",
+     "channel; with --activations-precision, those of all products that bytes make faster, with a scale for each "
+     "block: int8; f32 (default): do not round",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_weights_precision, BYTE_PRECISIONS, ONCE},
     {"activations-precision", 0, "TYPE",
-     "round floats that products multiply by constant weights of 4 or 8 bits to this type, with a scale for each block "
-     "of weights: int8; f32 (default): only where the model has accuracy_level 4",
+     "round floats that products multiply by constant weights of 4 or 8 bits, or by rounded ones "
+     "(--weights-precision), to this type, with a scale for each block: int8; f32 (default): do not round, but where the "
+     "model has accuracy_level 4",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_activations_precision, BYTE_PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
      "round 16-bit floats after each operator even if the target has no instruction for it (default there: only at the "
@@ -348,7 +350,7 @@ static const struct {
     {"name", CMD_OPT, "emit-c"},
     {"proc", CMD_OPT, "steps|replay"},
     {"precision", CMD_OPT, "lower"},
-    {"weights-precision", CMD_OPT, "lower"},
+    {"weights-precision", CMD_OPT, "lower|passes"},
     {"activations-precision", CMD_OPT, "passes"},
     {"no-rule", CMD_OPT, "passes"},
 };
@@ -614,6 +616,9 @@ void options_diags(const struct options *o, struct diags *d) {
     d->format = o->diagnostics ? o->diagnostics : o->json ? DIAG_JSON : DIAG_TEXT;
     d->remarks.wishes = o->remarks.v, d->remarks.nwishes = o->remarks.n;
     d->rules = o->warnings.v, d->nrules = o->warnings.n;
+}
+struct byte_roundings options_roundings(const struct options *o) {
+    return (struct byte_roundings){.operands = o->activations_precision != NONE, .weights = o->weights_precision != NONE};
 }
 struct precision_wishes options_precision(const struct options *o) {
     return (struct precision_wishes){o->precision, o->precision != NONE && !o->precision_all, o->precision_pins.v,

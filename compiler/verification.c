@@ -33,9 +33,8 @@ static struct tolerance tolerance_of(const struct verification *v, int k) {
     bool known = g && k < g->top->results.n, computed = known && dtype_is_float(t) && !step;
     double usual = computed ? usual_rtol_of_result(g, k) : usual_rtol(t);
     if (dtype_is_float(t)) usual = fmax(usual, usual_rtol(o->precision));
-    /* a step of bytes is about as much of the greatest of them as one of bf16 is of the number itself */
-    bool bytes = o->weights_precision != NONE || o->activations_precision != NONE;
-    if (dtype_is_float(t) && bytes) usual = fmax(usual, usual_rtol(BF16));
+    /* a step of a weight is about as much of the channel's greatest as one of bf16 is of the number itself */
+    if (dtype_is_float(t) && o->weights_precision != NONE) usual = fmax(usual, usual_rtol(BF16));
     return (struct tolerance){.rtol = o->rtol_given ? o->rtol : usual,
                               .atol = o->atol,
                               .step = step,

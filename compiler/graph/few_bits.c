@@ -7,6 +7,7 @@
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
+#include <math.h>
 #include <string.h>
 
 /* The weights as the product reads them: n columns of k rows, in either memory order. */
@@ -16,7 +17,9 @@ struct weights {
     bool turned;                                 /* stored as [n, k] */
     bool along_k, along_n;                       /* the scales vary along this axis */
     int bits, shift;                             /* shift: added to each cell, so that none is negative */
+    bool rounded;                                /* floats in the model */
 };
+static int64_t blocks_of(const struct weights *w) { return (w->k + w->block - 1) / w->block; }
 static const struct tensor *constant(const struct value *v) { return v ? v->init : NULL; }
 static bool is_small(enum dtype t) { return t == I4 || t == U4 || t == I2 || t == U2 || t == I8 || t == U8; }
 /* The largest power of two that divides n, up to `most`. */
@@ -40,12 +43,58 @@ static bool find_scales(const struct node *dq, struct weights *w) {
     w->along_n = tensor_count(s) != 1;
     return s->rank < 2 && w->block >= LEAST && (!w->along_n || axis != k_axis);
 }
-static bool find_weights(const struct value *v, bool turned, struct weights *w) {
+/* Index of cell [n,k] in a tensor with the weights' axes, some of which it may lack. */
+static int64_t place(const struct weights *w, int64_t n, int64_t k, int64_t columns, int64_t rows) {
+    return w->turned ? n * rows + k : k * columns + n;
+}
+static int64_t place_of_scale(const struct weights *w, int64_t n, int64_t block) {
+    return w->along_k ? place(w, n, block, w->n, blocks_of(w)) : w->along_n ? n : 0;
+}
+#define LEAST 1e-36 /* smaller magnitudes are rounded to 0, as in rows (lower/ops/ms_nbits.c) */
+/* The greatest magnitude in block b of column n; -1: not all are finite. */
+static double greatest(const struct tensor *floats, const struct weights *w, int64_t n, int64_t b) {
+    double most = 0;
+    for (int64_t k = b * w->block; k < (b + 1) * w->block && k < w->k; k++) {
+        double v = fabs(tensor_f(floats, place(w, n, k, w->n, w->k)));
+        if (!isfinite(v)) return -1;
+        most = fmax(most, v);
+    }
+    return most;
+}
+/* Weights of floats, rounded to bytes with a scale for each block of a column. Few columns or short rows take less time
+ * than it takes to round the rows, and to pad them if they are not whole blocks. */
+static bool round_weights(struct graph *g, const struct tensor *floats, struct weights *w) {
+    enum { BLOCK = 32, MOST = 128, TOP = 127 };
+    if (floats->rank != 2 || !dtype_is_float(floats->type) || floats->type == F64) return false;
+    w->n = floats->dims[!w->turned], w->k = floats->dims[w->turned];
+    int64_t least = w->k % BLOCK ? 2 * BLOCK : BLOCK;
+    if (w->n < least || w->k < least) return false;
+    w->block = w->k % BLOCK ? BLOCK : power_in(w->k, MOST);
+    w->bits = 8, w->shift = 1 << 7, w->along_k = w->along_n = w->rounded = true;
+    int64_t blocks = blocks_of(w), dims[] = {w->turned ? w->n : blocks, w->turned ? blocks : w->n};
+    struct tensor *cells = tensor_new(&g->ctx->arena, I8, floats->dims, 2),
+                  *scales = tensor_new(&g->ctx->arena, F32, dims, 2);
+    cells->name = floats->name;
+    for (int64_t n = 0; n < w->n; n++)
+        for (int64_t b = 0; b < blocks; b++) {
+            double most = greatest(floats, w, n, b), scale = most > LEAST ? (double)(float)(most / TOP) : 0;
+            if (most < 0) return false;
+            tensor_set_f(scales, place_of_scale(w, n, b), scale);
+            for (int64_t k = b * w->block; scale > 0 && k < (b + 1) * w->block && k < w->k; k++) {
+                int64_t at = place(w, n, k, w->n, w->k);
+                tensor_set_i(cells, at, (int64_t)rint(tensor_f(floats, at) / scale));
+            }
+        }
+    w->cells = cells, w->scales = scales;
+    return true;
+}
+static bool find_weights(struct graph *g, const struct value *v, bool turned, struct weights *w) {
     int perm[32];
     const struct node *dq = v ? v->def : NULL;
     *w = (struct weights){.turned = turned};
     if (dq && dq->ins.n == 1 && v->type.rank == 2 && node_perm(dq, perm) && perm[0] == 1)
         w->turned = !turned, v = dq->ins.v[0], dq = v->def;
+    if (v && v->init) return g->may_round.weights && g->may_round.operands && round_weights(g, v->init, w);
     if (!dq || !dq->op || !(dq->op->flags & OP_DEQUANTIZES) || v->type.dtype != F32 || v->uses.n != 1) return false;
     w->cells = constant(node_in(dq, 0)), w->scales = constant(node_in(dq, 1)), w->zeros = constant(node_in(dq, 2));
     if (!w->cells || !w->scales || w->scales->type != F32 || w->cells->rank != 2 || !is_small(w->cells->type))
@@ -57,13 +106,6 @@ static bool find_weights(const struct value *v, bool turned, struct weights *w) 
 }
 
 /* ---- the operands of the new operator */
-/* Index of cell [n,k] in a tensor with the weights' axes, some of which it may lack. */
-static int64_t place(const struct weights *w, int64_t n, int64_t k, int64_t columns, int64_t rows) {
-    return w->turned ? n * rows + k : k * columns + n;
-}
-static int64_t place_of_scale(const struct weights *w, int64_t n, int64_t block) {
-    return w->along_k ? place(w, n, block, w->n, w->k / w->block) : w->along_n ? n : 0;
-}
 /* Ors the value into its byte; the first cell of a byte is in the lowest bits. */
 static void put_bits(struct tensor *t, int64_t row, int64_t bytes, int64_t at, int bits, int64_t v) {
     int per_byte = 8 / bits;
@@ -71,15 +113,15 @@ static void put_bits(struct tensor *t, int64_t row, int64_t bytes, int64_t at, i
     tensor_set_i(t, byte, tensor_i(t, byte) | v << at % per_byte * bits);
 }
 static struct value *packed_cells(struct graph *g, const struct weights *w) {
-    int64_t bytes = w->k * w->bits / 8, blocks = w->k / w->block;
-    struct tensor *t = tensor_new(&g->ctx->arena, U8, (int64_t[]){w->n, blocks, bytes / blocks}, 3);
+    int64_t blocks = blocks_of(w), of_block = w->block * w->bits / 8, bytes = blocks * of_block;
+    struct tensor *t = tensor_new(&g->ctx->arena, U8, (int64_t[]){w->n, blocks, of_block}, 3);
     for (int64_t n = 0; n < w->n; n++)
         for (int64_t k = 0; k < w->k; k++)
             put_bits(t, n, bytes, k, w->bits, tensor_i(w->cells, place(w, n, k, w->n, w->k)) + w->shift);
     return graph_const(g, w->cells->name ? w->cells->name : "weights", t);
 }
 static struct value *scales(struct graph *g, const struct weights *w) {
-    int64_t blocks = w->k / w->block;
+    int64_t blocks = blocks_of(w);
     struct tensor *t = tensor_new(&g->ctx->arena, F32, (int64_t[]){w->n, blocks}, 2);
     for (int64_t n = 0; n < w->n; n++)
         for (int64_t b = 0; b < blocks; b++)
@@ -88,7 +130,7 @@ static struct value *scales(struct graph *g, const struct weights *w) {
 }
 /* NULL: all are the middle of the range, the operator's default */
 static struct value *packed_zeros(struct graph *g, const struct weights *w) {
-    int64_t blocks = w->k / w->block, per_byte = 8 / w->bits, bytes = (blocks + per_byte - 1) / per_byte;
+    int64_t blocks = blocks_of(w), per_byte = 8 / w->bits, bytes = (blocks + per_byte - 1) / per_byte;
     if (!w->zeros && w->shift) return NULL;
     struct tensor *t = tensor_new(&g->ctx->arena, U8, (int64_t[]){w->n, bytes}, 2);
     for (int64_t n = 0; n < w->n; n++)
@@ -119,10 +161,12 @@ static void keep_few_bits(void *env, struct node *n) {
     struct graph *g = r->g;
     const struct op_in_integers *row = n->op ? n->op->integers : NULL;
     struct weights w;
-    if (!row || !row->blocks.name || n->outs.v[0]->type.dtype != F32) return;
-    if (!find_weights(node_in(n, 1), row->scaled_axis(n) == 0, &w) || !fits_bias(n, &w)) return;
+    if (!row || !row->blocks.name) return;
+    if (!find_weights(g, node_in(n, 1), row->scaled_axis(n) == 0, &w) || !fits_bias(n, &w)) return;
     if (node_int(n, "transA") || !is_one(n, "alpha") || row->scaled_axis(n) < 0) return;
-    if (!decide(g->ctx, "weights of %.*s stay in few bits", OWN_ORIGIN(n))) return;
+    if (!decide(g->ctx, w.rounded ? "operands of %.*s are rounded to bytes" : "weights of %.*s stay in few bits",
+                OWN_ORIGIN(n)))
+        return;
     struct value *ins[] = {n->ins.v[0], packed_cells(g, &w), scales(g, &w), packed_zeros(g, &w), NULL, node_in(n, 2)};
     int count = 6;
     while (!ins[count - 1]) count--;
@@ -133,7 +177,7 @@ static void keep_few_bits(void *env, struct node *n) {
     node_set_int(made, "block_size", w.block);
     y->type = old->type, y->name = old->name;
     value_replace(old, y);
-    trace_because(g, NULL, "weights of few bits stay so");
+    trace_because(g, NULL, w.rounded ? "its operands are rounded to bytes" : "weights of few bits stay so");
     trace_into(g, n->origin);
     node_remove(n);
     r->made++;

@@ -125,6 +125,10 @@ struct opset {
 struct metadata {
     const char *key, *value;
 };
+/* What the user allows to be rounded to bytes: floats that weights in blocks multiply; constant weights. */
+struct byte_roundings {
+    bool operands, weights;
+};
 struct graph {
     struct ctx *ctx;
     const char *name, *file;
@@ -142,7 +146,7 @@ struct graph {
     VEC(struct said_rank) ranks;
     bool keeps_operators; /* inference keeps operators that a model file can contain, even if they are defined by
                            * others */
-    bool rounds_operands; /* floats that are multiplied by weights in blocks may be rounded to bytes */
+    struct byte_roundings may_round;
     bool quantized;       /* the model contains operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* number of nodes copied because of If, and of loops over sequences */

@@ -112,7 +112,7 @@ enum { TOGETHER = 4 };            /* bytes of B whose fields instructions multip
 enum { MOST_TOGETHER = 1 << 15 }; /* cells of a block, whose products a sum of 32 bits holds */
 /* Rows of floats as bytes times a factor a row; and the sum of each row's bytes. Magnitudes are compared as integers,
  * in whose order NaN is the greatest: then the factor is NaN, and so are the row's products. */
-static void op_roundedrows(void) {
+static void op_quantizedrows(void) {
     T a = in(0);
     E rows = dim(a, 0), n = dim(a, 1), least = typed(F32, 1e-36); /* smaller ones count as 0 */
     X o = axes(list1(rows)), s = list1(raxis(n, "cell"));
@@ -208,7 +208,7 @@ static V rounded_products(void) {
     V a = gin(0), b = gin(1), zero = gin(3), bias = gin(5);
     bool known = bits == 4 || bits == 8;
     int r = a->type.rank;
-    bool rounds = int_attr("accuracy_level") == 4 || def_node()->in->graph->rounds_operands;
+    bool rounds = int_attr("accuracy_level") == 4 || def_node()->in->graph->may_round.operands;
     if (!rounds || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) ||
         !known || !ms_is_block(block) || block > MOST_TOGETHER || n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX ||
         !may_end_in(a, k) || (bias && (bias->type.rank != 1 || !may_end_in(bias, n))))
@@ -219,7 +219,7 @@ static V rounded_products(void) {
     if (!x_is_int(a->type.dims[r - 1], &of_a)) a = like(a, a, k);
     if (blocks * block > k) a = n_padded(a, r, blocks * block - k);
     V parts = ms_reshaped(a, (const int64_t[]){-1, block}, 2);
-    struct node *q = n_private("RoundedRows", &parts, 1, 3, NULL, 0);
+    struct node *q = n_private("QuantizedRows", &parts, 1, 3, NULL, 0);
     V ins[] = {like(q->outs.v[0], gin(0), blocks * block),
                like(q->outs.v[1], gin(0), blocks),
                like(q->outs.v[2], gin(0), blocks),
@@ -258,7 +258,7 @@ const struct op ops_ms_nbits[] = {
      .spec = "com.microsoft.MatMulNBits; accuracy_level 4 rounds A to bytes, with weights of 4 and 8 bits"},
     {"gcc2nn", "MatMulNBits", 1, 1, a_nbits, s_nbits, slots_y, .define = op_matmulnbits,
      .spec = "part of the expansion of MatMulNBits"},
-    {"gcc2nn", "RoundedRows", 1, 1, attrs_none, s_rounded, outs_rounded, .define = op_roundedrows,
+    {"gcc2nn", "QuantizedRows", 1, 1, attrs_none, s_rounded, outs_rounded, .define = op_quantizedrows,
      .spec = "part of the expansion of MatMulNBits"},
     {"gcc2nn", "BlockProducts", 1, 1, a_products, slots_parts, slots_y, .define = op_blockproducts,
      .spec = "part of the expansion of MatMulNBits"},

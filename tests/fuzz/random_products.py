@@ -32,9 +32,10 @@ class Products(Maker):
         if not self.quantised and self.r.random() < 0.25:
             self.precision = self.r.choice(["bf16", "bf16", "fp16"])
             self.options = [*self.options, f"--precision={self.precision}"]
-        if not self.quantised and self.r.random() < 0.25:      # half of the time also where it takes longer
+        if not self.quantised and self.r.random() < 0.25:      # a third of the time also where it takes longer
             self.weights_precision = "int8"
-            self.options = [*self.options, *self.r.choice([[], ["--algorithm=byte-weights"]]), "--weights-precision=int8"]
+            more = self.r.choice([[], ["--algorithm=byte-weights"], ["--activations-precision=int8"]])
+            self.options = [*self.options, *more, "--weights-precision=int8"]
         self.channels_of = {}   # input -> axis of its channels, if not 1
 
     # ---- sizes
