@@ -667,7 +667,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .halves = {.arena = &c->arena},
                          .narrow = {.arena = &c->arena},
                          .narrowed = {.arena = &c->arena},
-                         .beyond = {.arena = &c->arena},
+                         .within = {.arena = &c->arena},
                          .packed = {.arena = &c->arena},
                          .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},

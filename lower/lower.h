@@ -77,7 +77,7 @@ struct lowering {
     struct map specs;               /* buffer of the entry -> struct value_layout */
     struct map halves;              /* buffer of f32 -> the narrower type to which its cells are rounded */
     struct map narrow, narrowed;    /* values stored in 16 bits, and their buffers (lower/narrow.h) */
-    struct map beyond;              /* values of l->narrow that are not stored, and may exceed its range */
+    struct map within;              /* values that nodes compute, and that are within the range of l->narrow */
     struct map packed;              /* node -> struct packed_factor (lower/packing.h) */
     struct map stored;              /* buffer of bytes -> the buffer that holds its cells (lower/stored.c) */
     struct map widened;             /* constant of 16-bit floats -> the same in f32 */

@@ -226,8 +226,11 @@ static bool has_more(const struct tensor *t, double most) {
         if (isfinite(tensor_f(t, i)) && fabs(tensor_f(t, i)) > most) return true;
     return false;
 }
-/* Does n compute a result from cells that may exceed the range of t, because they are stored as f32 or not at all? Sums
- * of products are assumed to be within it. */
+/* Is v within the range of the 16 bits? So is what lies in them, and what is computed of such values. */
+static bool is_within(const struct lowering *l, const struct value *v) {
+    return map_get(v->def ? &l->within : &l->narrow, PKEY(v)) != NULL;
+}
+/* Does n compute a result from cells that may exceed the range of t? Sums of products are assumed to be within it. */
 static bool may_have_more(struct lowering *l, struct node *n, enum dtype t) {
     const enum stage_class cls = classify_node(l->probes, n)->cls;
     if (cls == CLASS_CONTRACT || cls == CLASS_WINDOW) return false;
@@ -235,8 +238,7 @@ static bool may_have_more(struct lowering *l, struct node *n, enum dtype t) {
         const struct value *v = n->ins.v[k];
         if (!v || v->type.dtype != F32) continue;
         const struct tensor *constant = constant_of(l, v);
-        if (constant ? has_more(constant, most_of(t)) : !map_get(&l->narrow, PKEY(v)) || map_get(&l->beyond, PKEY(v)))
-            return true;
+        if (constant ? has_more(constant, most_of(t)) : !is_within(l, v)) return true;
     }
     return false;
 }
@@ -250,15 +252,15 @@ static void keep_finite(struct ctx *c, struct block *made, const struct buf *b) 
     }
 }
 void narrow_results(struct lowering *l, struct node *n, struct block *made) {
+    if (l->o->precision.type == NONE) return;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
-        if (!b || !map_get(&l->narrow, PKEY(v))) continue;
+        if (!b) continue;
         bool more = b->type == F32 && may_have_more(l, n, l->o->precision.type);
-        if (!map_get(&l->external, PKEY(b)) || !alloc_of(made, b)) {
-            if (more) map_put(&l->beyond, PKEY(v), v);
-            continue;
-        }
+        bool stored = map_get(&l->narrow, PKEY(v)) && map_get(&l->external, PKEY(b)) && alloc_of(made, b);
+        if (stored || !more) map_put(&l->within, PKEY(v), v);
+        if (!stored) continue;
         struct uses u = {l, b, NULL, false};
         walk(made, find_sum, &u);
         if (u.summed && b->type == F32) sum_elsewhere(l, made, b);
