@@ -192,7 +192,8 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_weights_precision, BYTE_PRECISIONS, ONCE},
     {"activations-precision", 0, "TYPE",
      "round floats that products multiply by constant weights of 4 or 8 bits, or by rounded ones "
-     "(--weights-precision), to this type, with a scale for each block: int8; f32 (default): do not round, but where the "
+     "(--weights-precision), to this type, with a scale for each block: int8; f32 (default): do not round, but where "
+     "the "
      "model has accuracy_level 4",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_activations_precision, BYTE_PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
@@ -618,7 +619,8 @@ void options_diags(const struct options *o, struct diags *d) {
     d->rules = o->warnings.v, d->nrules = o->warnings.n;
 }
 struct byte_roundings options_roundings(const struct options *o) {
-    return (struct byte_roundings){.operands = o->activations_precision != NONE, .weights = o->weights_precision != NONE};
+    return (struct byte_roundings){.operands = o->activations_precision != NONE,
+                                   .weights = o->weights_precision != NONE};
 }
 struct precision_wishes options_precision(const struct options *o) {
     return (struct precision_wishes){o->precision, o->precision != NONE && !o->precision_all, o->precision_pins.v,

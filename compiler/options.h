@@ -56,9 +56,9 @@ struct options {
     const char *dataset, *metric; /* NULL: not given */
     double max_drop;
     bool max_drop_given;
-    const char *against;                     /* verify: a word of the table of referees; NULL: not given */
+    const char *against; /* verify: a word of the table of referees; NULL: not given */
     enum dtype precision, weights_precision, activations_precision; /* NONE: not given, or f32 */
-    bool precision_given, precision_all;     /* for all nodes, and not f32 */
+    bool precision_given, precision_all;                            /* for all nodes, and not f32 */
     double rtol, atol;
     VEC(double) mean, scale; /* of a picture's colours */
     bool rtol_given;

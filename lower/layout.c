@@ -326,8 +326,8 @@ static bool is_no_sum(const struct result *q) { return q->gr->cls != CLASS_CONTR
 static bool is_windowed(const struct result *q) { return is_no_sum(q) && read_by_window(q->l, q->v, false); }
 static bool is_joined(const struct result *q) { return is_no_sum(q) && joins_blocks(q->l, q->gs, q->v); }
 static bool is_turned(const struct result *q) { return is_turned_for_products(q->l, q->gr, q->v); }
-/* Not of row kernels: what they compute of plain rows they would write cell by cell, which costs more than plain operands
- * of a product. */
+/* Not of row kernels: what they compute of plain rows they would write cell by cell, which costs more than plain
+ * operands of a product. */
 static bool is_narrow(const struct result *q) {
     return q->gr->cls != CLASS_ROW && map_get(&q->l->narrow, PKEY(q->v)) && wants_groups(q->l, q->v);
 }

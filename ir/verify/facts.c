@@ -36,8 +36,8 @@ static bool is_quotient(struct ctx *c, expr t, expr *x, int64_t *p) {
     *x = digit ? x_bin(c, X_MOD, q->arg[0], x_int(c, both)) : q->arg[0];
     return true;
 }
-/* For e = rest + k*t, t = x//p and k 1 or -1: x//p + rest <= 0 implies x <= p - 1 - p*rest, and rest - x//p <= 0 implies
- * x >= p*rest. */
+/* For e = rest + k*t, t = x//p and k 1 or -1: x//p + rest <= 0 implies x <= p - 1 - p*rest, and rest - x//p <= 0
+ * implies x >= p*rest. */
 static expr undivided(struct ctx *c, expr e, expr t, int64_t k, expr x, int64_t p) {
     expr rest = x_muli(c, x_sub(c, e, x_muli(c, t, k)), p);
     return x_addi(c, x_add(c, rest, x_muli(c, x, k)), k > 0 ? 1 - p : 0);

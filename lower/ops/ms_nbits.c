@@ -209,8 +209,8 @@ static V rounded_products(void) {
     bool known = bits == 4 || bits == 8;
     int r = a->type.rank;
     bool rounds = int_attr("accuracy_level") == 4 || def_node()->in->graph->may_round.operands;
-    if (!rounds || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) ||
-        !known || !ms_is_block(block) || block > MOST_TOGETHER || n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX ||
+    if (!rounds || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) || !known ||
+        !ms_is_block(block) || block > MOST_TOGETHER || n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX ||
         !may_end_in(a, k) || (bias && (bias->type.rank != 1 || !may_end_in(bias, n))))
         return NULL;
     int64_t blocks = (k + block - 1) / block, dims[] = {n, blocks, block * bits / 8};
