@@ -30,6 +30,7 @@ static bool import_pass(struct compilation *u) {
     if (u->g) {
         u->g->keeps_operators = u->o->keep_operators;
         u->g->may_round = u->o->may_round;
+        u->g->signed_bytes = machine_adds_signed_blocks(u->o->target->machine);
         u->g->quantized |= u->o->may_round.operands;
     }
     for (int k = 0; u->g && k < u->o->nrules_off; k++) PUSH(&u->c->arena, &u->g->rules_off, u->o->rules_off[k]);

@@ -116,8 +116,10 @@ static struct value *packed_cells(struct graph *g, const struct weights *w) {
     int64_t blocks = blocks_of(w), of_block = w->block * w->bits / 8, bytes = blocks * of_block;
     struct tensor *t = tensor_new(&g->ctx->arena, U8, (int64_t[]){w->n, blocks, of_block}, 3);
     for (int64_t n = 0; n < w->n; n++)
-        for (int64_t k = 0; k < w->k; k++)
-            put_bits(t, n, bytes, k, w->bits, tensor_i(w->cells, place(w, n, k, w->n, w->k)) + w->shift);
+        for (int64_t k = 0; k < blocks * w->block; k++) {
+            int64_t cell = k < w->k ? tensor_i(w->cells, place(w, n, k, w->n, w->k)) : 0;
+            put_bits(t, n, bytes, k, w->bits, cell + w->shift);
+        }
     return graph_const(g, w->cells->name ? w->cells->name : "weights", t);
 }
 static struct value *scales(struct graph *g, const struct weights *w) {

@@ -384,16 +384,26 @@ static void sum_more(struct sums *q) {
     q->p.b.read = x_subst1(c, q->p.b.read, q->channel, x_var(c, more));
 }
 
+/* Are the operands of these types, and the weights within the limits, if there are any? These are noted then. */
+static bool takes_as_they_are(struct sums *q, const struct micro *m) {
+    struct buf *b = q->p.b.read->u.buf;
+    int64_t range[2], limits[2];
+    if (m->fields || m->a != q->p.a.read->u.buf->type || m->b != b->type) return false;
+    if (!micro_within(m, &limits[0], &limits[1])) return true;
+    if (!b->data) return false;
+    tensor_range(b->data, &range[0], &range[1]);
+    if (range[0] < limits[0] || range[1] > limits[1]) return false;
+    b->within = arena_copy(&q->c->arena, limits, sizeof limits);
+    return true;
+}
 /* Is the sum one of a block, which the machine has a row of instructions for as its operands are? See
  * lower/schedule/block_sums.c: copies of them in another type would only be larger. */
-static bool stays_as_it_is(const struct sums *q) {
-    const struct micro_speed *m = q->at->m->blocks;
-    while (m && m->micro &&
-           (m->micro->fields || m->micro->a != q->p.a.read->u.buf->type || m->micro->b != q->p.b.read->u.buf->type))
-        m++;
-    if (!m || !m->micro) return false;
+static bool stays_as_it_is(struct sums *q) {
+    bool of_block = false;
     for (const struct stmt *t = q->at->stmts->first; t; t = t->next)
-        if (t->kind == S_STAGE && adds_up(t, q->s)) return true;
+        of_block |= t->kind == S_STAGE && adds_up(t, q->s);
+    for (const struct micro_speed *m = q->at->m->blocks; of_block && m && m->micro; m++)
+        if (takes_as_they_are(q, m->micro)) return true;
     return false;
 }
 static bool is_one(struct sums *q) {

@@ -53,7 +53,7 @@ struct machine {
     bool loads_ahead;                    /* compilers hoist loads above their uses: gcc, except on x86 */
     const struct operation *ops;
     const struct micro_speed *micros; /* in addition to micro_multiply_add; NULL: none */
-    const struct micro_speed *blocks; /* .. of signed bytes times unsigned ones, for sums of blocks; NULL: none */
+    const struct micro_speed *blocks; /* .. of signed bytes times bytes, for sums of blocks; NULL: none */
     const struct squares *squares;    /* NULL: none */
     struct cache l1, l2;
     int64_t last_bytes;      /* a core's share of the last level of cache; 0: l2 is the last */
@@ -107,6 +107,10 @@ int machine_block(const struct machine *m, enum dtype t, int64_t channels);
  * have not enough ways for them. */
 int machine_colliding(const struct machine *m, int rows, int64_t apart);
 /* Lanes of a vector; 1: there are no vectors. */
+/* Is a sum of a block fastest if both of its factors are signed bytes? */
+static inline bool machine_adds_signed_blocks(const struct machine *m) {
+    return m->blocks && m->blocks->micro && m->blocks->micro->b == I8;
+}
 static inline int machine_lanes(const struct machine *m, enum dtype t) {
     return m->vector.count ? m->vector.bits / (8 * dtype_bytes(t)) : 1;
 }

@@ -44,7 +44,7 @@ DOT(smlad_i8u8, I8, U8, 1, 4);
 DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
-/* Signed bytes times unsigned ones, whole or in two fields. */
+/* Signed bytes times unsigned ones, whole or in two fields, for sums of blocks. */
 #define WHOLE(name, n0, side, row, vector) PARTS(name, I8, U8, n0, 4, side, row, vector)
 #define FIELDS(name, n0, row, vector)                                                                                  \
     const struct micro micro_##name = {I8, U8, I32, 1, n0, 4, 4, row, vector, #name, 0, 2}

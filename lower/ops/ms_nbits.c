@@ -129,7 +129,8 @@ static void op_quantizedrows(void) {
     o = axes(list2(rows, n));
     out(0, I8, o, at(q, o));
 }
-/* cells [.., K], factors and sums [.., blocks], B with fields as fields_together puts them. */
+/* cells [.., K], factors and sums [.., blocks], B with fields as fields_together puts them, or signed, with zero points of
+ * 0. */
 static void op_blockproducts(void) {
     T q = in(0), factors = in(1), sums = in(2), b = in(3), scales = in(4), zeros = in(5), bias = in(6);
     int64_t bits = int_attr("bits"), fields = 8 / bits;
@@ -146,12 +147,13 @@ static void op_blockproducts(void) {
     if (!dot) return;
     o = axes(push(lead, rows)), s = list1(raxis(blocks, "block"));
     lead = sub_list(o, 0, r - 1), n = o.v[r - 1], block = s.v[0];
-    E sum = at(sums, push(lead, block)), zero = typed(I32, 1 << (bits - 1));
+    E sum = at(dot, push(o, block)), zero = typed(I32, 1 << (bits - 1));
     if (has(zeros))
         zero = ms_bits(at(zeros, list2(n, within(div_(block, idx(fields)), dim(zeros, 1)))), mod_(block, idx(fields)),
                        bits);
-    E v = cast(F32, sub(at(dot, push(o, block)), mul(zero, sum)));
-    v = mul(v, mul(cast(F32, at(scales, list2(n, within(block, dim(scales, 1))))), at(factors, push(lead, block))));
+    if (dtype(b) == U8) sum = sub(sum, mul(zero, at(sums, push(lead, block))));
+    E v = mul(cast(F32, at(scales, list2(n, within(block, dim(scales, 1))))), at(factors, push(lead, block)));
+    v = mul(cast(F32, sum), v);
     T y = reduce("acc", F32, o, RED_SUM, s, v, NULL);
     if (!y) return;
     v = at(y, o);
@@ -167,6 +169,16 @@ static struct tensor *fields_together(const struct tensor *b, int64_t bits, cons
     for (int64_t k = 0; k < cells; k++) {
         int64_t in_span = k % span, field = in_span / TOGETHER, byte = k / span * TOGETHER + in_span % TOGETHER;
         to[byte] |= (uint8_t)((tensor_i(b, k / fields) >> (k % fields * bits) & ((1 << bits) - 1)) << (field * bits));
+    }
+    return t;
+}
+/* The bytes less 128, their zero point; NULL: one would be below -127, with which some instructions could overflow. */
+static struct tensor *signed_bytes(const struct tensor *b) {
+    struct tensor *t = n_tensor(I8, b->dims, b->rank);
+    for (int64_t k = 0; k < tensor_count(b); k++) {
+        int64_t v = tensor_i(b, k) - 128;
+        if (v < -127) return NULL;
+        tensor_set_i(t, k, v);
     }
     return t;
 }
@@ -219,11 +231,13 @@ static V rounded_products(void) {
     if (!x_is_int(a->type.dims[r - 1], &of_a)) a = like(a, a, k);
     if (blocks * block > k) a = n_padded(a, r, blocks * block - k);
     V parts = ms_reshaped(a, (const int64_t[]){-1, block}, 2);
+    struct tensor *cells = fields_together(b->init, bits, dims), *less = NULL;
+    if (bits == 8 && !zero && def_node()->in->graph->signed_bytes) less = signed_bytes(cells);
     struct node *q = n_private("QuantizedRows", &parts, 1, 3, NULL, 0);
     V ins[] = {like(q->outs.v[0], gin(0), blocks * block),
                like(q->outs.v[1], gin(0), blocks),
                like(q->outs.v[2], gin(0), blocks),
-               n_const(fields_together(b->init, bits, dims)),
+               n_const(less ? less : cells),
                scales,
                zeros,
                bias};

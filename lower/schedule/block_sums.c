@@ -68,8 +68,10 @@ static const char *find_dims(struct plan *u, struct block_sums *q) {
 }
 /* ---- tiles */
 static bool fits(const struct block_sums *q, const struct micro *m) {
-    return m->a == q->p.a.read->u.buf->type && m->b == q->p.b.read->u.buf->type &&
-           q->inner->u.stage.buf->type == m->sum && q->fields == (m->fields ? m->fields : 1);
+    int64_t lo, hi;
+    const struct buf *b = q->p.b.read->u.buf;
+    return m->a == q->p.a.read->u.buf->type && m->b == b->type && q->inner->u.stage.buf->type == m->sum &&
+           q->fields == (m->fields ? m->fields : 1) && (!micro_within(m, &lo, &hi) || buf_holds_within(b, lo, hi));
 }
 /* Rows and vectors of a tile: both of its sums are in registers, and the vectors of the second factor. Open rows may be
  * one or many: tiles are for many, and a nest of its own for one. */
@@ -120,15 +122,16 @@ static const char *block_sums_points(struct plan *u, struct points *out) {
 static void pack(struct plan *u, const struct block_sums *q) {
     expr read = q->p.b.read;
     int n = q->along, k = q->summed, nv = q->lanes * q->nr, k0 = q->micro ? q->micro->k0 : 1;
-    bool apart = k0 > 1 && q->micro->side == 1; /* the cells of a lane, each with those of the other lanes */
+    int side = q->micro ? q->micro->side : 1;
+    bool apart = side < k0; /* the cells of a lane, `side` of them at a time with those of the other lanes */
     struct layout_dims dims = {0};
     add_dim(&u->s, &dims, dim_div(n, nv));
     for (int d = 0; d < read->n; d++)
         if (d != n) add_dim(&u->s, &dims, d == k && k0 > 1 ? dim_div(d, k0) : dim_whole(d));
     if (apart && q->nr > 1) add_dim(&u->s, &dims, dim_digit(n, q->lanes, q->nr));
-    if (apart) add_dim(&u->s, &dims, dim_mod(k, k0));
+    if (apart) add_dim(&u->s, &dims, side > 1 ? dim_digit(k, side, k0 / side) : dim_mod(k, k0));
     add_dim(&u->s, &dims, dim_mod(n, apart ? q->lanes : nv));
-    if (k0 > 1 && !apart) add_dim(&u->s, &dims, dim_mod(k, k0));
+    if (side > 1) add_dim(&u->s, &dims, dim_mod(k, side));
     step_layout(&u->s, read->u.buf->base, dims);
 }
 /* And other constants that are read along the lanes. */
@@ -185,6 +188,16 @@ static void in_vectors(struct plan *u, const struct block_sums *q, const char *l
     if (q->lanes > 1) step_split(&u->s, lane, q->lanes, vectors, cell, tail);
     add_loop(&u->s, unrolled, q->lanes > 1 ? vectors : lane);
 }
+/* The loops over the terms that an instruction takes: `taken` of the sum's own, the last of them maybe in parts. */
+static void add_taken(struct plan *u, const struct block_sums *q, int taken, struct word_list *to) {
+    const struct stmt *s = q->inner;
+    int nred = s->u.stage.nred, side = q->micro ? q->micro->side : 1;
+    bool parts = side > 1 && side < q->micro->k0;
+    for (int k = nred - taken; k < nred - parts; k++) add_loop(&u->s, to, red_loop(u->c, s, k));
+    if (!parts) return;
+    step_split(&u->s, red_loop(u->c, s, nred - 1), side, role.group_parts, role.group_cell, TAIL_NONE);
+    add_loops(&u->s, to, LOOPS(role.group_parts, role.group_cell));
+}
 /* The loops of one of the two sums of a tile: its terms, then rows, then lanes; innermost are the terms that an
  * instruction takes. */
 static void order_of_sum(struct plan *u, const struct block_sums *q, const struct stmt *s, int taken) {
@@ -193,7 +206,7 @@ static void order_of_sum(struct plan *u, const struct block_sums *q, const struc
     for (int k = 0; k < nred - taken; k++) add_loop(&u->s, &order, red_loop(u->c, s, k));
     add_rows(u, q, s, &order);
     add_loop(&u->s, &order, axis_loop(u->c, s, q->lane));
-    for (int k = nred - taken; k < nred; k++) add_loop(&u->s, &order, red_loop(u->c, s, k));
+    if (taken) add_taken(u, q, taken, &order);
     step_reorder(&u->s, order);
 }
 /* Its lanes as vectors; of a tile with fewer, the last vector has cells that nobody reads. */
