@@ -97,10 +97,9 @@ static void opt_graph(struct ctx *c, const struct options *o, const struct mappe
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!g) diag_help(&c->diags, "docs/graph-ir.md has the grammar");
     if (!g || !graph_verify(g, NULL) || !rules_exist(c, o)) return;
-    g->may_round = options_roundings(o);
     const struct target *t = target_of(c, o);
     if (!t) return;
-    g->signed_bytes = machine_adds_signed_blocks(t->machine);
+    graph_allow_bytes(g, options_roundings(o), t->machine);
     for (int k = 0; k < o->rules_off.n; k++) PUSH(&c->arena, &g->rules_off, o->rules_off.v[k]);
     if (o->steps || o->replay || o->emit_c)
         diag(&c->diags, DIAG_ERROR, E_USAGE, "--%s is for loop IR (.lir); this is a graph",

@@ -96,8 +96,12 @@ static bool check_place(struct file *f, const struct toml_entry *e, const struct
     static const char *const tables[] = {"options", "target", "profile"};
     struct arena *a = &f->c->arena;
     if (!p->known) {
-        wrong(f, e->line, "there is no table or key %s%s", diag_quote(a, e->path[0]),
-              did_you_mean(a, e->path[0], tables, 3));
+        bool table = false;
+        for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) table |= !strcmp(e->path[0], tables[k]);
+        if (table) wrong(f, e->line, "%s is a table, and not a key", diag_quote(a, e->path[0]));
+        else
+            wrong(f, e->line, "there is no table or key %s%s", diag_quote(a, e->path[0]),
+                  did_you_mean(a, e->path[0], tables, 3));
         diag_help(&f->c->diags,
                   "options stand in [options], [target.NAME], [profile.NAME] or [profile.NAME.target.NAME]");
         return false;

@@ -83,6 +83,8 @@ const struct pass_row *pipeline_with(struct ctx *c, const char *const *words, in
 
 /* Is the row left out by an option, or by --bisect-limit? Must be asked exactly once, before it runs. */
 bool pass_left_out(struct compilation *u, const struct pass_row *p);
+/* What graph passes may do with bytes: what the user allows, where the machine has instructions for it. */
+void graph_allow_bytes(struct graph *g, struct byte_roundings allowed, const struct machine *m);
 /* Runs one row, and then the verifier. false: diagnostics. */
 bool run_pass(struct compilation *u, const struct pass_row *p);
 /* Reads the options for lowering. false: diagnostics: a node or a file does not exist, or a file is invalid. */

@@ -187,14 +187,13 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_precision, PRECISIONS, REPEATS},
     {"weights-precision", 0, "TYPE",
      "round constant factors of products that are limited by memory bandwidth to this type, with a scale for each "
-     "channel; with --activations-precision, those of all products that bytes make faster, with a scale for each "
+     "channel; with --activations-precision, matrices of all products that bytes make faster, with a scale for each "
      "block: int8; f32 (default): do not round",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_weights_precision, BYTE_PRECISIONS, ONCE},
     {"activations-precision", 0, "TYPE",
      "round floats that products multiply by constant weights of 4 or 8 bits, or by rounded ones "
-     "(--weights-precision), to this type, with a scale for each block: int8; f32 (default): do not round, but where "
-     "the "
-     "model has accuracy_level 4",
+     "(--weights-precision), to this type, with a scale for each block, if the target has instructions for it: int8; "
+     "f32 (default): do not round, but where the model has accuracy_level 4",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_activations_precision, BYTE_PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
      "round 16-bit floats after each operator even if the target has no instruction for it (default there: only at the "

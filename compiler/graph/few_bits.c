@@ -67,7 +67,7 @@ static bool round_weights(struct graph *g, const struct tensor *floats, struct w
     enum { BLOCK = 32, MOST = 128, TOP = 127 };
     if (floats->rank != 2 || !dtype_is_float(floats->type) || floats->type == F64) return false;
     w->n = floats->dims[!w->turned], w->k = floats->dims[w->turned];
-    int64_t least = w->k % BLOCK ? 2 * BLOCK : BLOCK;
+    int64_t least = w->k % BLOCK ? 2 * g->least_rounded : g->least_rounded;
     if (w->n < least || w->k < least) return false;
     w->block = w->k % BLOCK ? BLOCK : power_in(w->k, MOST);
     w->bits = 8, w->shift = 1 << 7, w->along_k = w->along_n = w->rounded = true;

@@ -147,8 +147,9 @@ struct graph {
     bool keeps_operators; /* inference keeps operators that a model file can contain, even if they are defined by
                            * others */
     struct byte_roundings may_round;
-    bool signed_bytes; /* the target multiplies these in less time than unsigned ones by rows of signed bytes */
-    bool quantized; /* the model contains operators that round to quantisation steps */
+    int64_t least_rounded; /* columns, and rows, from which rounding weights of floats saves time */
+    bool signed_bytes;     /* the target multiplies these in less time than unsigned ones by rows of signed bytes */
+    bool quantized;        /* the model contains operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* number of nodes copied because of If, and of loops over sequences */
 };

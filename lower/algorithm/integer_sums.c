@@ -400,8 +400,7 @@ static bool takes_as_they_are(struct sums *q, const struct micro *m) {
  * lower/schedule/block_sums.c: copies of them in another type would only be larger. */
 static bool stays_as_it_is(struct sums *q) {
     bool of_block = false;
-    for (const struct stmt *t = q->at->stmts->first; t; t = t->next)
-        of_block |= t->kind == S_STAGE && adds_up(t, q->s);
+    for (const struct stmt *t = q->at->stmts->first; t; t = t->next) of_block |= t->kind == S_STAGE && adds_up(t, q->s);
     for (const struct micro_speed *m = q->at->m->blocks; of_block && m && m->micro; m++)
         if (takes_as_they_are(q, m->micro)) return true;
     return false;

@@ -149,16 +149,18 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
     { {&micro_##u8, u8_latency, u8_starts}, {&micro_##u4, u4_latency, u4_starts}, NO_MORE }
 /* Besides, signed bytes where they take less time. */
 #define SIGNED_BLOCKS(s8, s8_latency, s8_starts, u8, u8_latency, u8_starts, u4, u4_latency, u4_starts)                 \
-    { {&micro_##s8, s8_latency, s8_starts}, {&micro_##u8, u8_latency, u8_starts},                                      \
-      {&micro_##u4, u4_latency, u4_starts}, NO_MORE }
+    {                                                                                                                  \
+        {&micro_##s8, s8_latency, s8_starts}, {&micro_##u8, u8_latency, u8_starts},                                    \
+            {&micro_##u4, u4_latency, u4_starts}, NO_MORE                                                              \
+    }
 static const struct micro_speed sse2_blocks[] = BLOCKS(pmaddwd_s8u8, 7, 0.75, pmaddwd_s8u4, 9, 0.35),
                                 avx2_blocks[] = BLOCKS(vpmaddwd_s8u8, 7, 0.75, vpmaddubsw_s8u4, 7, 0.6),
                                 avxvnni_blocks[] = BLOCKS(vpdpbusd_vex_s8u8, 5, 2, vpdpbusd_vex_s8u4, 10, 1),
                                 avx512_blocks[] = BLOCKS(vpmaddwd_s8u8_x16, 7, 0.5, vpmaddubsw_s8u4_x16, 7, 0.4),
                                 avx512vnni_blocks[] = BLOCKS(vpdpbusd_s8u8, 5, 2, vpdpbusd_s8u4, 10, 1),
                                 avx512bf16_blocks[] = BLOCKS(vpdpbusd_s8u8, 5, 1, vpdpbusd_s8u4, 10, 0.5),
-                                neon_blocks[] = SIGNED_BLOCKS(smull_smlal_sadalp, 4, 0.6, smlal_s8u8, 16, 0.45,
-                                                              smull_s8u4, 8, 0.3),
+                                neon_blocks[] =
+                                    SIGNED_BLOCKS(smull_smlal_sadalp, 4, 0.6, smlal_s8u8, 16, 0.45, smull_s8u4, 8, 0.3),
                                 dotprod_blocks[] = SIGNED_BLOCKS(sdot, 3, 2, sdot_s8u8, 5, 1, sdot_s8u4, 6, 1),
                                 i8mm_blocks[] = BLOCKS(sudot, 3, 2, sdot_s8u4, 6, 1),
                                 a55_blocks[] = SIGNED_BLOCKS(sdot, 4, 1, sdot_s8u8, 6, 1 / 2.0, sdot_s8u4, 8, 0.5),

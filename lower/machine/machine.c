@@ -13,6 +13,10 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
 double micro_products(const struct machine *m, const struct micro_speed *s) {
     return (s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts;
 }
+int64_t machine_least_blocks(const struct machine *m) {
+    enum { OFTEN = 2, FAST = 32, SLOW = 128 }; /* measured with and without VNNI */
+    return micro_products(m, m->blocks) > OFTEN * machine_products(m, F32, F32) ? FAST : SLOW;
+}
 double micro_sums(const struct machine *m, const struct micro *micro, double cells) {
     enum { ACCESSES = 4 }; /* accesses per sum: initialised there, loaded, stored, loaded by the epilogue */
     return micro_has_tiles(micro) ? cells / micro->n0 * ACCESSES / machine_op(m, X_LOAD, F32)->starts : 0;

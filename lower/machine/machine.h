@@ -107,6 +107,9 @@ int machine_block(const struct machine *m, enum dtype t, int64_t channels);
  * have not enough ways for them. */
 int machine_colliding(const struct machine *m, int rows, int64_t apart);
 /* Lanes of a vector; 1: there are no vectors. */
+/* Columns and rows of weights from which products of bytes, with the rounding of what they multiply, take less time
+ * than those of floats. */
+int64_t machine_least_blocks(const struct machine *m);
 /* Is a sum of a block fastest if both of its factors are signed bytes? */
 static inline bool machine_adds_signed_blocks(const struct machine *m) {
     return m->blocks && m->blocks->micro && m->blocks->micro->b == I8;

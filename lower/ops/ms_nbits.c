@@ -111,9 +111,11 @@ static void op_matmulnbits(void) {
 enum { TOGETHER = 4 };            /* bytes of B whose fields instructions multiply at a time */
 enum { MOST_TOGETHER = 1 << 15 }; /* cells of a block, whose products a sum of 32 bits holds */
 /* Rows of floats as bytes times a factor a row; and the sum of each row's bytes. Magnitudes are compared as integers,
- * in whose order NaN is the greatest: then the factor is NaN, and so are the row's products. */
+ * in whose order NaN is the greatest: then the factor is NaN, and so are the row's products. The second operand is what
+ * the rows were cut from, if it must be checked that this ends in K cells. */
 static void op_quantizedrows(void) {
-    T a = in(0);
+    T a = in(0), given = in(1);
+    if (has(given)) require(eq(dim(given, rank(given) - 1), idx(int_attr("K"))), "the last axis of A is not K");
     E rows = dim(a, 0), n = dim(a, 1), least = typed(F32, 1e-36); /* smaller ones count as 0 */
     X o = axes(list1(rows)), s = list1(raxis(n, "cell"));
     T bits = reduce("most", I32, o, RED_MAX, s, bitcast_(I32, abs_(cast(F32, at(a, cat(o, s))))), num(0));
@@ -129,8 +131,8 @@ static void op_quantizedrows(void) {
     o = axes(list2(rows, n));
     out(0, I8, o, at(q, o));
 }
-/* cells [.., K], factors and sums [.., blocks], B with fields as fields_together puts them, or signed, with zero points of
- * 0. */
+/* cells [.., K], factors and sums [.., blocks], B with fields as fields_together puts them, or signed, with zero points
+ * of 0. */
 static void op_blockproducts(void) {
     T q = in(0), factors = in(1), sums = in(2), b = in(3), scales = in(4), zeros = in(5), bias = in(6);
     int64_t bits = int_attr("bits"), fields = 8 / bits;
@@ -228,12 +230,14 @@ static V rounded_products(void) {
     int64_t blocks = (k + block - 1) / block, dims[] = {n, blocks, block * bits / 8};
     V scales = constant_matrix(gin(2), n, blocks), zeros = constant_matrix(zero, n, (blocks * bits + 7) / 8);
     if (!in_blocks(b->init, dims) || !scales || (zero && !zeros)) return NULL;
-    if (!x_is_int(a->type.dims[r - 1], &of_a)) a = like(a, a, k);
+    bool open = !x_is_int(a->type.dims[r - 1], &of_a);
+    if (open) a = like(a, a, k);
     if (blocks * block > k) a = n_padded(a, r, blocks * block - k);
     V parts = ms_reshaped(a, (const int64_t[]){-1, block}, 2);
     struct tensor *cells = fields_together(b->init, bits, dims), *less = NULL;
     if (bits == 8 && !zero && def_node()->in->graph->signed_bytes) less = signed_bytes(cells);
-    struct node *q = n_private("QuantizedRows", &parts, 1, 3, NULL, 0);
+    V rows[] = {parts, open ? gin(0) : NULL};
+    struct node *q = n_private("QuantizedRows", rows, 2, 3, ATTRS(attr_int("K", k)));
     V ins[] = {like(q->outs.v[0], gin(0), blocks * block),
                like(q->outs.v[1], gin(0), blocks),
                like(q->outs.v[2], gin(0), blocks),
@@ -263,8 +267,8 @@ static const struct op_attr a_nbits[] = {A_INT("K", .flags = A_REQUIRED),
                                          A_INT("accuracy_level"),
                                          A_INT("weight_prepacked"),
                                          {0}};
-static const struct op_attr a_products[] = {A_INT("bits"), {0}};
-static const struct op_slot s_rounded[] = {{"A", TF, 0}, {0}},
+static const struct op_attr a_products[] = {A_INT("bits"), {0}}, a_rounded[] = {A_INT("K"), {0}};
+static const struct op_slot s_rounded[] = {{"rows", TF, 0}, {"A", TF, OPTIONAL}, {0}},
                             outs_rounded[] = {
                                 {"cells", TSET(I8), 0}, {"factors", TSET(F32), 0}, {"sums", TSET(I32), 0}, {0}};
 const struct op ops_ms_nbits[] = {
@@ -272,7 +276,7 @@ const struct op ops_ms_nbits[] = {
      .spec = "com.microsoft.MatMulNBits; accuracy_level 4 rounds A to bytes, with weights of 4 and 8 bits"},
     {"gcc2nn", "MatMulNBits", 1, 1, a_nbits, s_nbits, slots_y, .define = op_matmulnbits,
      .spec = "part of the expansion of MatMulNBits"},
-    {"gcc2nn", "QuantizedRows", 1, 1, attrs_none, s_rounded, outs_rounded, .define = op_quantizedrows,
+    {"gcc2nn", "QuantizedRows", 1, 1, a_rounded, s_rounded, outs_rounded, .define = op_quantizedrows,
      .spec = "part of the expansion of MatMulNBits"},
     {"gcc2nn", "BlockProducts", 1, 1, a_products, slots_parts, slots_y, .define = op_blockproducts,
      .spec = "part of the expansion of MatMulNBits"},

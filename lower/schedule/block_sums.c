@@ -77,7 +77,7 @@ static bool fits(const struct block_sums *q, const struct micro *m) {
  * one or many: tiles are for many, and a nest of its own for one. */
 static void choose_tile(struct plan *u, struct block_sums *q, const struct micro *micro, struct operation sum) {
     enum { MOST_ROWS = 8, MOST_VECTORS = 8, MANY = 64 };
-    int registers = machine_registers(u->m);
+    int registers = machine_registers(u->m), cells = q->lanes > 1 || !u->m->whole_tile ? registers : u->m->whole_tile;
     int64_t least_rows = 1, rows = 1,
             vectors = (const_extent(q->outer->u.stage.axes[q->lane]) + q->lanes - 1) / q->lanes;
     if (q->row >= 0) x_bounds(u->c, q->outer->u.stage.axes[q->row]->extent, &least_rows, &rows);
@@ -87,7 +87,7 @@ static void choose_tile(struct plan *u, struct block_sums *q, const struct micro
     q->mr = q->nr = 1;
     for (int mr = 1; mr <= MOST_ROWS && mr <= rows; mr++)
         for (int nr = 1; nr <= MOST_VECTORS && nr <= vectors; nr++) {
-            if (2 * mr * nr + nr + 2 > registers) continue;
+            if (2 * mr * nr + nr + 2 > registers || mr * nr > (mr > 1 ? cells : cells + 2)) continue;
             double cycles = cost_of_step(u->m, &sum, micro, (struct made){0, 0}, rows, vectors, mr, nr);
             if (least == 0 || cycles < least) least = cycles, q->mr = mr, q->nr = nr;
         }

@@ -54,8 +54,8 @@ DOT_4(usdot, U8, I8, "u8", "i8", "int32x4_t", "uint8_t", "int8_t", "uint32_t",
       "vusdotq_s32(c, " UNSIGNED ", vld1q_s8(b))");
 DOT_4(sudot, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
       "vusdotq_s32(c, vld1q_u8(b), " SIGNED ")");
-/* Unsigned bytes where no instruction takes them: b - 128, and 128 a, which is the same for all vectors of b and so computed
- * once. */
+/* Unsigned bytes where no instruction takes them: b - 128, and 128 a, which is the same for all vectors of b and so
+ * computed once. */
 DOT_4(sdot_s8u8, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
       "vaddq_s32(vdotq_s32(c, vreinterpretq_s8_u8(veorq_u8(vld1q_u8(b), vdupq_n_u8(128))), " SIGNED "),\n"
       "            vdotq_s32(vdotq_s32(vdupq_n_s32(0), vdupq_n_s8(64), " SIGNED "), vdupq_n_s8(64), " SIGNED "))");
