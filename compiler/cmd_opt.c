@@ -99,7 +99,7 @@ static void opt_graph(struct ctx *c, const struct options *o, const struct mappe
     if (!g || !graph_verify(g, NULL) || !rules_exist(c, o)) return;
     const struct target *t = target_of(c, o);
     if (!t) return;
-    graph_allow_bytes(g, options_roundings(o), t->machine);
+    allow_bytes(g, options_bytes(o), t->machine);
     for (int k = 0; k < o->rules_off.n; k++) PUSH(&c->arena, &g->rules_off, o->rules_off.v[k]);
     if (o->steps || o->replay || o->emit_c)
         diag(&c->diags, DIAG_ERROR, E_USAGE, "--%s is for loop IR (.lir); this is a graph",

@@ -24,18 +24,18 @@ static void put_dump(const struct compilation *u, const char *pass, struct text 
     else fputs(s, stdout);
     text_free(t);
 }
-void graph_allow_bytes(struct graph *g, struct byte_roundings allowed, const struct machine *m) {
+void allow_bytes(struct graph *g, struct byte_products allowed, const struct machine *m) {
     if (!m->blocks) return;
-    g->may_round = allowed, g->quantized |= allowed.operands;
-    g->signed_bytes = machine_adds_signed_blocks(m);
-    g->least_rounded = machine_least_blocks(m);
+    g->quantized |= allowed.operands;
+    g->bytes = allowed;
+    g->bytes.signed_weights = machine_adds_signed_blocks(m), g->bytes.least = machine_least_blocks(m);
 }
 static bool import_pass(struct compilation *u) {
     if (!custom_ops(u->c, &u->o->custom)) return false;
     u->g = import_model(u->c, u->o->path, &u->o->import);
     if (u->g) {
         u->g->keeps_operators = u->o->keep_operators;
-        graph_allow_bytes(u->g, u->o->may_round, u->o->target->machine);
+        if (u->o->target) allow_bytes(u->g, u->o->bytes, u->o->target->machine);
     }
     for (int k = 0; u->g && k < u->o->nrules_off; k++) PUSH(&u->c->arena, &u->g->rules_off, u->o->rules_off[k]);
     return u->g && (!u->o->sizes || u->o->sizes(u->o->env, u->g->syms.v, u->g->syms.n));

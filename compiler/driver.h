@@ -23,7 +23,7 @@ struct compile_options {
     const struct target *target;     /* NULL: c99 */
     bool no_fuse, no_schedule;       /* one kernel per node; kernels as plain loops */
     bool no_excess;                  /* 16-bit floats are rounded by each operator on every machine */
-    struct byte_roundings may_round; /* graph.may_round */
+    struct byte_products bytes;      /* what may be rounded */
     const char *const *alone;        /* --no-fuse=NODE,..: the words of the option */
     int nalone;
     struct precision_wishes precision;
@@ -84,7 +84,7 @@ const struct pass_row *pipeline_with(struct ctx *c, const char *const *words, in
 /* Is the row left out by an option, or by --bisect-limit? Must be asked exactly once, before it runs. */
 bool pass_left_out(struct compilation *u, const struct pass_row *p);
 /* What graph passes may do with bytes: what the user allows, where the machine has instructions for it. */
-void graph_allow_bytes(struct graph *g, struct byte_roundings allowed, const struct machine *m);
+void allow_bytes(struct graph *g, struct byte_products allowed, const struct machine *m);
 /* Runs one row, and then the verifier. false: diagnostics. */
 bool run_pass(struct compilation *u, const struct pass_row *p);
 /* Reads the options for lowering. false: diagnostics: a node or a file does not exist, or a file is invalid. */

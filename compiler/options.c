@@ -617,9 +617,9 @@ void options_diags(const struct options *o, struct diags *d) {
     d->remarks.wishes = o->remarks.v, d->remarks.nwishes = o->remarks.n;
     d->rules = o->warnings.v, d->nrules = o->warnings.n;
 }
-struct byte_roundings options_roundings(const struct options *o) {
-    return (struct byte_roundings){.operands = o->activations_precision != NONE,
-                                   .weights = o->weights_precision != NONE};
+struct byte_products options_bytes(const struct options *o) {
+    return (struct byte_products){.operands = o->activations_precision != NONE,
+                                  .weights = o->weights_precision != NONE};
 }
 struct precision_wishes options_precision(const struct options *o) {
     return (struct precision_wishes){o->precision, o->precision != NONE && !o->precision_all, o->precision_pins.v,

@@ -171,7 +171,7 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
 bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem);
 struct import_options options_import(const struct options *o);
 struct precision_wishes options_precision(const struct options *o);
-struct byte_roundings options_roundings(const struct options *o);
+struct byte_products options_bytes(const struct options *o);
 struct custom_options options_custom(const struct options *o);
 /* The model that is named first, with operators of the user's. NULL: a diagnostic. */
 struct graph *options_model(struct ctx *c, const struct options *o, bool keep_unknown);

@@ -23,7 +23,7 @@ static void take_options(struct session *s) {
         .no_fuse = o->no_fuse || o->each_node,
         .no_schedule = o->no_schedule,
         .no_excess = o->no_excess_precision,
-        .may_round = options_roundings(o),
+        .bytes = options_bytes(o),
         .alone = o->alone.v,
         .nalone = o->alone.n,
         .precision = options_precision(o),

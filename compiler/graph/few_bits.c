@@ -67,7 +67,7 @@ static bool round_weights(struct graph *g, const struct tensor *floats, struct w
     enum { BLOCK = 32, MOST = 128, TOP = 127 };
     if (floats->rank != 2 || !dtype_is_float(floats->type) || floats->type == F64) return false;
     w->n = floats->dims[!w->turned], w->k = floats->dims[w->turned];
-    int64_t least = w->k % BLOCK ? 2 * g->least_rounded : g->least_rounded;
+    int64_t least = w->k % BLOCK ? 2 * g->bytes.least : g->bytes.least;
     if (w->n < least || w->k < least) return false;
     w->block = w->k % BLOCK ? BLOCK : power_in(w->k, MOST);
     w->bits = 8, w->shift = 1 << 7, w->along_k = w->along_n = w->rounded = true;
@@ -94,7 +94,7 @@ static bool find_weights(struct graph *g, const struct value *v, bool turned, st
     *w = (struct weights){.turned = turned};
     if (dq && dq->ins.n == 1 && v->type.rank == 2 && node_perm(dq, perm) && perm[0] == 1)
         w->turned = !turned, v = dq->ins.v[0], dq = v->def;
-    if (v && v->init) return g->may_round.weights && g->may_round.operands && round_weights(g, v->init, w);
+    if (v && v->init) return g->bytes.weights && g->bytes.operands && round_weights(g, v->init, w);
     if (!dq || !dq->op || !(dq->op->flags & OP_DEQUANTIZES) || v->type.dtype != F32 || v->uses.n != 1) return false;
     w->cells = constant(node_in(dq, 0)), w->scales = constant(node_in(dq, 1)), w->zeros = constant(node_in(dq, 2));
     if (!w->cells || !w->scales || w->scales->type != F32 || w->cells->rank != 2 || !is_small(w->cells->type))

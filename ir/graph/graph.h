@@ -125,9 +125,11 @@ struct opset {
 struct metadata {
     const char *key, *value;
 };
-/* What the user allows to be rounded to bytes: floats that weights in blocks multiply; constant weights. */
-struct byte_roundings {
-    bool operands, weights;
+/* Products of bytes in blocks: what the user allows to be rounded to bytes, and what the target gains by. */
+struct byte_products {
+    bool operands, weights; /* floats that weights in blocks multiply; constant weights of floats */
+    bool signed_weights;    /* take less time than unsigned ones */
+    int64_t least;          /* columns, and rows, of weights from which rounding these saves time */
 };
 struct graph {
     struct ctx *ctx;
@@ -146,10 +148,8 @@ struct graph {
     VEC(struct said_rank) ranks;
     bool keeps_operators; /* inference keeps operators that a model file can contain, even if they are defined by
                            * others */
-    struct byte_roundings may_round;
-    int64_t least_rounded; /* columns, and rows, from which rounding weights of floats saves time */
-    bool signed_bytes;     /* the target multiplies these in less time than unsigned ones by rows of signed bytes */
-    bool quantized;        /* the model contains operators that round to quantisation steps */
+    struct byte_products bytes;
+    bool quantized; /* the model contains operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* number of nodes copied because of If, and of loops over sequences */
 };

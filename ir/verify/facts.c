@@ -33,7 +33,7 @@ static bool is_quotient(struct ctx *c, expr t, expr *x, int64_t *p) {
     bool digit = t->op == X_MOD && t->arg[0]->op == X_DIV && x_is_int(t->arg[1], &k) && k > 0;
     expr q = digit ? t->arg[0] : t;
     if (q->op != X_DIV || !x_is_int(q->arg[1], p) || *p < 1 || (digit && !mul_ok(*p, k, &both))) return false;
-    *x = digit ? x_bin(c, X_MOD, q->arg[0], x_int(c, both)) : q->arg[0];
+    *x = digit ? x_modi(c, q->arg[0], both) : q->arg[0];
     return true;
 }
 /* For e = rest + k*t, t = x//p and k 1 or -1: x//p + rest <= 0 implies x <= p - 1 - p*rest, and rest - x//p <= 0

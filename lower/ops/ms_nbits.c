@@ -222,7 +222,7 @@ static V rounded_products(void) {
     V a = gin(0), b = gin(1), zero = gin(3), bias = gin(5);
     bool known = bits == 4 || bits == 8;
     int r = a->type.rank;
-    bool rounds = int_attr("accuracy_level") == 4 || def_node()->in->graph->may_round.operands;
+    bool rounds = int_attr("accuracy_level") == 4 || def_node()->in->graph->bytes.operands;
     if (!rounds || gin(4) || int_attr("weight_prepacked") || (zero && zero->type.dtype != U8) || !known ||
         !ms_is_block(block) || block > MOST_TOGETHER || n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX ||
         !may_end_in(a, k) || (bias && (bias->type.rank != 1 || !may_end_in(bias, n))))
@@ -235,7 +235,7 @@ static V rounded_products(void) {
     if (blocks * block > k) a = n_padded(a, r, blocks * block - k);
     V parts = ms_reshaped(a, (const int64_t[]){-1, block}, 2);
     struct tensor *cells = fields_together(b->init, bits, dims), *less = NULL;
-    if (bits == 8 && !zero && def_node()->in->graph->signed_bytes) less = signed_bytes(cells);
+    if (bits == 8 && !zero && def_node()->in->graph->bytes.signed_weights) less = signed_bytes(cells);
     V rows[] = {parts, open ? gin(0) : NULL};
     struct node *q = n_private("QuantizedRows", rows, 2, 3, ATTRS(attr_int("K", k)));
     V ins[] = {like(q->outs.v[0], gin(0), blocks * block),
