@@ -74,7 +74,8 @@ static void check(const char *fn, double (*want)(double), double lo, double hi, 
                   want((double)xs[at]));
     if (getenv("MATH_VERBOSE")) printf("%-10s %.3f ulp at %.9g\n", fn, worst, (double)xs[at]);
 }
-static double d_sigmoid(double x) { return x < -86.5 ? 0 : x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
+/* Of a quotient of 2^128 and more nothing remains. */
+static double d_sigmoid(double x) { return -x * 1.44269502f >= 127.5 ? 0 : 1 / (1 + exp(-x)); }
 static double d_softplus(double x) { return isnan(x) ? x : x < -86.5 ? 0 : fmax(x, 0) + log1p(exp(-fabs(x))); }
 static void setup(void) { c = ctx_new(); }
 static void done(void) { ctx_free(c); }
