@@ -1,9 +1,10 @@
 /* Weights of at most 8 bits stay packed up to the multiplication: a MatMul or Gemm by a DequantizeLinear of constants
- * becomes the operator that its row names (ir/graph/op.h), which unpacks each weight where it is used, or, where the
- * user allows it (--activations-precision), multiplies bytes. Folded into floats they would take four to sixteen times
- * the memory. Results keep their bits: cells are only moved, and signed values and their zero points are shifted by 8
- * (or 2), so that they are unsigned. Runs after `integers`, which takes such weights where the data is quantised too.
- */
+ * becomes the operator that its row names (ir/graph/op.h), which unpacks each weight where it is used. Folded into
+ * floats they would take four to sixteen times the memory. Results keep their bits: cells are only moved, and signed
+ * values and their zero points are shifted by 8 (or 2), so that they are unsigned. Runs after `integers`, which takes
+ * such weights where the data is quantised too.
+ * Where the user allows it (graph.bytes), that operator rounds what it multiplies to bytes, and constant floats become
+ * such weights. */
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
