@@ -106,14 +106,12 @@ int machine_block(const struct machine *m, enum dtype t, int64_t channels);
 /* The number of rows, at that distance in bytes, whose lines collide: they map to sets of the first level of cache that
  * have not enough ways for them. */
 int machine_colliding(const struct machine *m, int rows, int64_t apart);
-/* Lanes of a vector; 1: there are no vectors. */
-/* Columns and rows of weights from which products of bytes, with the rounding of what they multiply, take less time
- * than those of floats. */
+/* Of a machine that has rows in `blocks`: columns and rows of weights from which products of bytes, with the rounding
+ * of what they multiply, take less time than those of floats. */
 int64_t machine_least_blocks(const struct machine *m);
-/* Is a sum of a block fastest if both of its factors are signed bytes? */
-static inline bool machine_adds_signed_blocks(const struct machine *m) {
-    return m->blocks && m->blocks->micro && m->blocks->micro->b == I8;
-}
+/* And is a sum of a block fastest if both of its factors are signed bytes? */
+static inline bool machine_adds_signed_blocks(const struct machine *m) { return m->blocks->micro->b == I8; }
+/* Lanes of a vector; 1: there are no vectors. */
 static inline int machine_lanes(const struct machine *m, enum dtype t) {
     return m->vector.count ? m->vector.bits / (8 * dtype_bytes(t)) : 1;
 }

@@ -121,17 +121,13 @@ static const char *block_sums_points(struct plan *u, struct points *out) {
 /* The second factor in panels: of each, what is read one after another, all lanes of it side by side. */
 static void pack(struct plan *u, const struct block_sums *q) {
     expr read = q->p.b.read;
-    int n = q->along, k = q->summed, nv = q->lanes * q->nr, k0 = q->micro ? q->micro->k0 : 1;
-    int side = q->micro ? q->micro->side : 1;
-    bool apart = side < k0; /* the cells of a lane, `side` of them at a time with those of the other lanes */
+    const struct micro *micro = q->micro ? q->micro : &micro_multiply_add;
+    int n = q->along, nv = q->lanes * q->nr, k0 = micro->k0;
     struct layout_dims dims = {0};
     add_dim(&u->s, &dims, dim_div(n, nv));
     for (int d = 0; d < read->n; d++)
-        if (d != n) add_dim(&u->s, &dims, d == k && k0 > 1 ? dim_div(d, k0) : dim_whole(d));
-    if (apart && q->nr > 1) add_dim(&u->s, &dims, dim_digit(n, q->lanes, q->nr));
-    if (apart) add_dim(&u->s, &dims, side > 1 ? dim_digit(k, side, k0 / side) : dim_mod(k, k0));
-    add_dim(&u->s, &dims, dim_mod(n, apart ? q->lanes : nv));
-    if (side > 1) add_dim(&u->s, &dims, dim_mod(k, side));
+        if (d != n) add_dim(&u->s, &dims, d == q->summed && k0 > 1 ? dim_div(d, k0) : dim_whole(d));
+    plan_group(u, &dims, micro, q->lanes, nv, n, q->summed);
     step_layout(&u->s, read->u.buf->base, dims);
 }
 /* And other constants that are read along the lanes. */

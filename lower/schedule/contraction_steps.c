@@ -24,16 +24,6 @@ static bool is_batch(const struct tiling *g, int d) {
         if (g->q->axis[k] == ROLE_BATCH && dim_of(g->vec, axis_var(g, k)) == d) return true;
     return false;
 }
-/* What the micro-kernel takes at a time, of all lanes of a panel. */
-static void pack_group(struct plan *u, const struct tiling *g, struct layout_dims *dims, int nd, int kd) {
-    int k0 = g->micro->k0, side = g->micro->side;
-    if (side < k0) { /* vector by vector */
-        if (g->nv > g->lanes) add_dim(&u->s, dims, dim_digit(nd, g->lanes, g->nv / g->lanes));
-        add_dim(&u->s, dims, side > 1 ? dim_digit(kd, side, k0 / side) : dim_mod(kd, k0));
-    }
-    add_dim(&u->s, dims, dim_mod(nd, side < k0 ? g->lanes : g->nv));
-    if (side > 1) add_dim(&u->s, dims, dim_mod(kd, side));
-}
 static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane)), k0 = g->micro->k0;
@@ -58,7 +48,7 @@ static void pack(struct plan *u, const struct tiling *g) {
         if (!summed) add_dim(&u->s, &dims, beyond ? dim_halo(d, 0, beyond) : dim_whole(d));
     }
     if (blocked) add_dim(&u->s, &dims, k0 > 1 ? dim_digit(kd, k0, g->kblock / k0) : dim_mod(kd, g->kblock));
-    pack_group(u, g, &dims, nd, kd);
+    plan_group(u, &dims, g->micro, g->lanes, g->nv, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
 /* Constants that initialise the sum are padded to whole vectors, too. */

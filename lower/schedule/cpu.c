@@ -115,6 +115,15 @@ void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block)
     add_dim(&u->s, &dims, dim_mod(dim, block));
     step_layout(&u->s, buf, dims);
 }
+void plan_group(struct plan *u, struct layout_dims *dims, const struct micro *micro, int lanes, int nv, int n, int k) {
+    int k0 = micro->k0, side = micro->side;
+    if (side < k0) { /* vector by vector */
+        if (nv > lanes) add_dim(&u->s, dims, dim_digit(n, lanes, nv / lanes));
+        add_dim(&u->s, dims, side > 1 ? dim_digit(k, side, k0 / side) : dim_mod(k, k0));
+    }
+    add_dim(&u->s, dims, dim_mod(n, side < k0 ? lanes : nv));
+    if (side > 1) add_dim(&u->s, dims, dim_mod(k, side));
+}
 struct lane_reads {
     struct plan *u;
     const struct var *lane;

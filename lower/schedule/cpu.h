@@ -22,6 +22,9 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struc
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
 /* Puts dim `dim` of n into blocks, their cells innermost. */
 void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block);
+/* Adds the dims for what micro takes at a time, of all nv lanes of a panel: k0 cells of dim k for each cell of dim n.
+ */
+void plan_group(struct plan *u, struct layout_dims *dims, const struct micro *micro, int lanes, int nv, int n, int k);
 /* Puts into blocks of lanes whatever constants e reads along `lane`, but those laid out already, which it adds to. */
 typedef VEC(const struct buf *) laid_bufs;
 void plan_lanes(struct plan *u, expr e, const struct var *lane, int lanes, laid_bufs *laid);
