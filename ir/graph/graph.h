@@ -152,6 +152,7 @@ struct graph {
     bool quantized; /* the model contains operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* number of nodes copied because of If, and of loops over sequences */
+    bool chose_wrong;     /* inference failed in a branch of an If whose condition was known */
 };
 
 /* ---- building and editing; use lists are kept */

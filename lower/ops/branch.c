@@ -4,7 +4,8 @@
  * The rank of a value is a compile-time constant everywhere. Where the branches give results of different rank and the
  * condition is known only at run time, all that depends on the results moves into both branches (`specialise`), so that
  * each copy sees one rank. A copy that cannot be right, since its inference fails, means that the model itself cannot
- * run when the condition goes that way: the branch becomes a check of the condition. */
+ * run when the condition goes that way: the branch becomes a check of the condition. The same holds for a branch in
+ * which another condition, known from sizes, leads to what cannot be right. */
 #include "ir/base/map.h"
 #include "ir/define/define.h"
 #include "lower/ops/control.h"
@@ -124,27 +125,30 @@ static bool says_wrong(const struct diags *d, const struct diag *first) {
         }
     return true;
 }
-/* Why branch r cannot be valid; NULL: it can, or (*failed) it is unknown. */
-static const char *wrong(struct graph *g, struct region *r, infer_fn *infer_region, bool *failed) {
+/* Why branch r of n cannot be valid; NULL: it can, or (*failed) it is unknown. */
+static const char *wrong(struct graph *g, const struct node *n, struct region *r, infer_fn *infer_region,
+                         bool *failed) {
     struct diags *d = &g->ctx->diags, before = *d;
+    g->chose_wrong = false;
     if (infer_region(r)) return NULL;
     const struct diag *first = diag_error_since(d, &before);
     *failed = true;
     if (before.errors || !first || !says_wrong(d, first)) return NULL;
+    if (!node_attr(n, "specialised") && !g->chose_wrong) return NULL;
     const char *why =
         internf(g->ctx->names, "%s%s%s", first->origin ? first->origin : "", first->origin ? ": " : "", first->message);
-    *failed = false;
+    *failed = g->chose_wrong = false;
     *d = before;
     return why;
 }
 static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r, infer_fn *infer_region);
-/* Infers both copies; one that cannot be valid becomes a check. */
-static enum infer_status infer_copies(struct graph *g, struct node *n, struct region *const *branch,
-                                      infer_fn *infer_region) {
+/* Infers both branches; one that cannot be valid becomes a check, if the model itself does not ask for just that. */
+static enum infer_status infer_branches(struct graph *g, struct node *n, struct region *const *branch,
+                                        infer_fn *infer_region) {
     bool failed = false, settled = region_is_settled(n->in);
     const char *why[2] = {NULL, NULL};
     for (int b = 0; b < 2 && !failed; b++) {
-        if (settled && !why[0]) why[b] = wrong(g, branch[b], infer_region, &failed);
+        if (settled && !why[0]) why[b] = wrong(g, n, branch[b], infer_region, &failed);
         else failed = !infer_region(branch[b]);
     }
     if (failed) return INFER_FAILED;
@@ -164,7 +168,7 @@ static enum infer_status infer_copies(struct graph *g, struct node *n, struct re
 /* ---- inference */
 static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r, infer_fn *infer_region) {
     struct value **results = NEWN(&g->ctx->arena, struct value *, r->results.n + 1);
-    if (!infer_region(r)) return INFER_FAILED;
+    if (!infer_region(r)) return g->chose_wrong = true, INFER_FAILED;
     region_inline(r, n, n->ins.v + 1, results);
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k]) value_replace(n->outs.v[k], results[k]);
@@ -234,10 +238,8 @@ static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *inf
     if (cond >= 0 && (n->ins.v[0]->init || region_is_settled(n->in)))
         return take_branch(g, n, branch[!cond], infer_region);
     if (cond >= 0) return follow_branch(n, branch[!cond], infer_region);
-    if (node_attr(n, "specialised")) {
-        enum infer_status s = infer_copies(g, n, branch, infer_region);
-        if (s != INFER_OK) return s;
-    } else if (!infer_region(branch[0]) || !infer_region(branch[1])) return INFER_FAILED;
+    enum infer_status s = infer_branches(g, n, branch, infer_region);
+    if (s != INFER_OK) return s;
     if (ctl_open_results(g, n, branch) == INFER_REPLACED) return INFER_REPLACED;
     bool known = true;
     for (int k = 0; k < n->outs.n; k++) {

@@ -103,6 +103,20 @@ Test(control, a_branch_that_cannot_be_right_is_a_check) {
     gives(m, &yes, six, LIST(1, 0, 0, 0, 1, 0));
     gives(m, &no, six, NULL, 0, "the else branch cannot be right");
 }
+/* The inner condition asks for the rank of x: it is known, and with it that this branch ends in an error. */
+Test(control, a_branch_is_a_check_where_a_rank_chooses_an_error_in_it) {
+    struct module *m = lowered("const %two: i64[] = [2]", C_AND_X,
+                               "%y: ? = If(%c, %x) {captures=1}\n"
+                               "  then_branch = region \"t\" (%p: ?) { %r: ? = Neg(%p) return %r }\n"
+                               "  else_branch = region \"e\" (%q: ?) {\n"
+                               "    %s: ? = Shape(%q) %d: ? = Size(%s) %e: ? = Equal(%d, %two)\n"
+                               "    %i: ? = If(%e, %q) {captures=1}\n"
+                               "      then_branch = region \"tt\" (%pp: ?) { %u: ? = MatMul(%pp, %pp) return %u }\n"
+                               "      else_branch = region \"te\" (%pq: ?) { %v: ? = Abs(%pq) return %v }\n"
+                               "    return %i }\n");
+    gives(m, &yes, six, LIST(-1, -2, -3, -4, -5, -6));
+    gives(m, &no, six, NULL, 0, "the else branch cannot be right");
+}
 Test(control, a_branch_is_tried_however_much_was_said_before) {
     for (int k = 0; k < DIAG_MAX; k++) diag(&c->diags, DIAG_NOTE, E_SHAPE, "note %d", k);
     struct module *m = lowered("const %s: i64[1] = [6]", C_AND_X,
