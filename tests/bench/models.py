@@ -5,8 +5,8 @@ as many CPUs.
     models.py [--peers P,...] [--target T] [--runs N] [--seconds S] [--cpu N] [--threads N] [--json] [MODEL[:NAME=SIZE...] ...]
 
 MODEL is an .onnx file or the name of a model that tests/models/prepare.py knows; NAME=SIZE fixes a symbolic dim (all
-others are 1). Peers are onnxruntime, openvino (in f32, where it would choose bf16 or fp16 by itself) and
-openvino-default, of which the last two need the Python package openvino. Prints the medians, and for each peer the
+others are 1). Peers are onnxruntime, onnxruntime-dynamic (after its quantize_dynamic of products by matrices), openvino
+(in f32, where it would choose bf16 or fp16 by itself) and openvino-default, of which the last two need the Python package openvino. Prints the medians, and for each peer the
 median of the ratios of neighbouring runs with its quartiles: below 1 the compiled model is faster. Outputs are compared
 with ONNX Runtime's first: a difference above 1e-3 of the largest value is an error (the strict tolerances are those of
 tests/models). Without arguments: resnet50, mobilenet_v2 and bert_base:seq=128.
@@ -64,6 +64,18 @@ class OnnxRuntime:
         return time.perf_counter() - start
 
 
+class OnnxRuntimeDynamic(OnnxRuntime):
+    """Of a model of floats whose weights it rounds to bytes before, and the rows while it runs."""
+    name = "onnxruntime-dynamic"
+
+    def __init__(self, path, inputs, threads):
+        from onnxruntime.quantization import quantize_dynamic
+        with tempfile.TemporaryDirectory(prefix="nn-dynamic-") as folder:
+            rounded = os.path.join(folder, "model.onnx")
+            quantize_dynamic(path, rounded, op_types_to_quantize=["MatMul"])    # which it makes of Gemm, too
+            super().__init__(rounded, inputs, threads)
+
+
 class OpenVino:
     """One stream; results are read where they are."""
     name, precision = "openvino", {"INFERENCE_PRECISION_HINT": "f32"}
@@ -89,7 +101,9 @@ class OpenVinoDefault(OpenVino):
     name, precision = "openvino-default", {}
 
 
-PEERS = {peer.name: peer for peer in (OnnxRuntime, OpenVino, OpenVinoDefault)}
+PEERS = {peer.name: peer for peer in (OnnxRuntime, OnnxRuntimeDynamic, OpenVino, OpenVinoDefault)}
+PRECISIONS = {"bf16": ["--precision=bf16"], "fp16": ["--precision=fp16"],
+              "int8-weights": ["--weights-precision=int8"], "int8": ["--weights-precision=int8", "--activations-precision=int8"]}
 
 
 def run(*command, **more):
@@ -138,6 +152,13 @@ def make_inputs(session, shapes, dims):
     return out
 
 
+def compile_model(path, dims, args, folder):
+    """What the compiler says of the model that it has compiled into the folder."""
+    sizes = [f"--dim={name}={size}" for name, size in dims.items()]
+    return json.loads(run(args.gcc2nn, "compile", path, "--name=model", f"--target={args.target}", "--out=" + folder, *sizes,
+                          *PRECISIONS.get(args.precision, []), f"--threads={args.threads}", "--json"))
+
+
 class Compiled:
     """A model compiled for the target, loaded from a shared library."""
 
@@ -156,10 +177,8 @@ class Compiled:
             self.weights = weights.encode()
 
     def build(self, path, dims, args, folder):
-        sizes = [f"--dim={name}={size}" for name, size in dims.items()]
         start = time.monotonic()
-        run(args.gcc2nn, "compile", path, "--name=model", f"--target={args.target}", "--out=" + folder, *sizes,
-            *([f"--precision={args.precision}"] if args.precision else []), f"--threads={args.threads}")
+        compile_model(path, dims, args, folder)
         self.compile_seconds = time.monotonic() - start
         with open(os.path.join(folder, "Makefile"), encoding="utf-8") as f:
             needed = next(line for line in f if line.startswith("FLAGS =")).split("=", 1)[1].split()
@@ -330,7 +349,7 @@ def parser_of(text, default):
     p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("models", nargs="*", default=default, metavar="MODEL[:NAME=SIZE,...]")
     p.add_argument("--target", help="default: this machine's")
-    p.add_argument("--precision", help="of gcc2nn; outputs may then differ by 0.15 of the largest value")
+    p.add_argument("--precision", choices=PRECISIONS, help="of the compiled model; outputs may then differ by 0.15 of the largest value")
     p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir/gcc2nn"))
     p.add_argument("--cc", default="gcc")
     p.add_argument("--opt", default="-O2", help="optimisation flags of the C compiler")

@@ -5,7 +5,8 @@
 
 --measure FILE: what was measured is added to that file, and not measured again when it is there. f32 models are run as they
 are, against both peers in f32, and so are those of 16-bit floats; where the target multiplies bf16 by an instruction, both
-also with --precision=bf16, against OpenVINO's default there. Quantised models are run as they are, against peers that may
+also with --precision=bf16, against OpenVINO's default there; and f32 models with products by matrices that may be rounded to
+bytes, against ONNX Runtime after it has done so. Quantised models are run as they are, against peers that may
 do as they like. Then, as they are: models of more than a millisecond on two threads, the way from nothing to the first
 result, and the kernels of models of which a peer is nearly as fast. Inputs are those of the first data set
 (tests/models/prepare.py), but for the sizes in SIZES. Needs tests/requirements-bench.txt.
@@ -33,20 +34,23 @@ LEAST_US = 20       # models that take the faster peer less are not listed
 THREADS, THREADS_MS = 2, 1      # so many, for models that take one of them so long
 NEAR = 1.3          # kernels are told of models of which a peer takes less than so many times as long
 KERNEL_SHARE = 0.04
-MADE_FOR = {"f32": "onnxruntime,openvino", "halves": "onnxruntime,openvino", "own": "onnxruntime,openvino-default", "bf16": "onnxruntime,openvino-default"}
+MADE_FOR = {"f32": "onnxruntime,openvino", "halves": "onnxruntime,openvino", "own": "onnxruntime,openvino-default", "bf16": "onnxruntime,openvino-default",
+            "int8": "onnxruntime-dynamic,onnxruntime"}
 WAYS = {"f32": ("f32", "As the models are, in f32."),
         "halves": ("16-bit floats", "As the models are; OpenVINO computes them in f32."),
         "own": ("Quantised models", "As the models are."),
         "bf16": ("--precision=bf16",
-                 "Models of floats whose products may be rounded; OpenVINO's default does the same here, ONNX Runtime stays in f32.")}
-SERIES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "openvino-default": "OpenVINO, default"}
+                 "Models of floats whose products may be rounded; OpenVINO's default does the same here, ONNX Runtime stays in f32."),
+        "int8": ("--weights-precision=int8 --activations-precision=int8",
+                 "Models of floats whose products by matrices may be rounded to bytes; ONNX Runtime after its `quantize_dynamic` of the same, and in f32.")}
+SERIES = {"onnxruntime": "ONNX Runtime", "onnxruntime-dynamic": "ONNX Runtime, dynamic", "openvino": "OpenVINO", "openvino-default": "OpenVINO, default"}
 
 
 def runs_of(name):
     """The ways to run it."""
     if "fp16" in name or "float16" in name:
         return ["halves", "bf16"]
-    return ["own"] if name.startswith(("q_", "r_")) else ["f32", "bf16"]
+    return ["own"] if name.startswith(("q_", "r_")) else ["f32", "bf16", "int8"]
 
 
 def measure(name, way, args):
@@ -55,12 +59,14 @@ def measure(name, way, args):
     if why:
         raise ValueError(why)
     args = copy.copy(args)
-    args.peers, args.precision = MADE_FOR[way].split(","), "bf16" if way == "bf16" else None
+    args.peers, args.precision = MADE_FOR[way].split(","), way if way in models.PRECISIONS else None
     sizes, data = SIZES.get(name), found.get("data")
     spec, data = f"{name}:{sizes}" if sizes else name, None if sizes or not data else data[0]
     with tempfile.TemporaryDirectory(prefix="nn-report-") as folder:
         args.keep = args.keep or folder
         _, path, _, inputs, dims = given = models.with_inputs(spec, args, data)
+        if way == "int8" and not rounds(path, dims, args, folder):
+            raise ValueError("no product is rounded to bytes")
         result = models.bench_with(args, *given)
         if way == runs_of(name)[0] and worth(result):
             result["first"] = first_results(path, os.path.join(args.keep, name), inputs, result["peers"])
@@ -69,6 +75,14 @@ def measure(name, way, args):
             if result["ms"] >= THREADS_MS and len(args.cpus) >= THREADS:
                 result["threads"] = on_threads(spec, args, data)
     return result
+
+
+def rounds(path, dims, args, folder):
+    """Does the model have products whose rows are rounded, too, and not their weights alone?"""
+    weights = copy.copy(args)
+    weights.precision = "int8-weights"
+    both, one = (models.compile_model(path, dims, a, os.path.join(folder, "sizes")) for a in (args, weights))
+    return both != one
 
 
 def on_threads(spec, args, data):
