@@ -69,28 +69,72 @@ static double largest_row(const double *rows, int count, int stride, int n, int 
 }
 
 /* ---- which convolutions */
+/* Windows slide along one axis or two. All other axes of the sum stand beside them: pictures, and those along which the
+ * kernel has one tap. */
+struct convolution {
+    int along[2];       /* the axes of the sum along which windows slide */
+    int at[2], channel; /* the operand's dims of these axes, and of its channels */
+    int64_t offset[2];
+};
+enum { CHANNEL_AXIS = 1, PLACES = 4 }; /* of results, whose other axes are at most PLACES; of taps, channels are 0 */
 /* index = axis + tap + *offset */
 static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
     return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
 }
-/* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or the same without oh and kh. zero NULL: any
- * fill. */
-static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, int64_t offset[2]) {
+/* The axis and the operand's dim of windows with this tap. */
+static bool slides(struct ctx *c, const struct problem *k, const struct var *tap, struct convolution *v, int d) {
     const struct stmt *s = k->sum;
-    if (!k->product || s->u.stage.naxes != dims + 2 || s->u.stage.nred != dims + 1) return false;
-    const struct var **o = s->u.stage.axes, **r = s->u.stage.red;
-    expr x = k->a.read, w = k->b.read;
-    if (x->n - x->has_fill != dims + 2 || w->n != dims + 2 || w->has_fill || !is_constant(w->u.buf)) return false;
-    if (x->has_fill && zero && x->arg[dims + 2] != zero) return false;
-    for (int d = 0; d < dims; d++)
-        if (!x_is(r[d + 1]->extent, taps) || !is_var(w->arg[d + 2], r[d + 1]) ||
-            !slides_by(c, x->arg[d + 2], o[d + 2], r[d + 1], &offset[d]))
-            return false;
-    return is_var(x->arg[0], o[0]) && is_var(x->arg[1], r[0]) && is_var(w->arg[0], o[1]) && is_var(w->arg[1], r[0]);
+    for (v->at[d] = 0; v->at[d] < k->a.read->n - k->a.read->has_fill; v->at[d]++)
+        for (v->along[d] = 0; v->along[d] < s->u.stage.naxes; v->along[d]++)
+            if (v->along[d] != CHANNEL_AXIS &&
+                slides_by(c, k->a.read->arg[v->at[d]], s->u.stage.axes[v->along[d]], tap, &v->offset[d]))
+                return true;
+    return false;
 }
-static bool blocked(const struct algorithm_query *q, const struct buf *b, int lanes) {
+/* The index of the operand's dim p depends neither on channels nor on where windows are. */
+static bool stands(struct ctx *c, const struct problem *k, int dims, int taps, const struct convolution *v, int p) {
+    const struct stmt *s = k->sum;
+    expr at = k->a.read->arg[p];
+    for (int r = 0; r < s->u.stage.nred; r++)
+        if ((r == 0 || x_is(s->u.stage.red[r]->extent, taps)) && x_uses_var(c, at, s->u.stage.red[r])) return false;
+    for (int d = 0; d < dims; d++)
+        if (x_uses_var(c, at, s->u.stage.axes[v->along[d]])) return false;
+    return !x_uses_var(c, at, s->u.stage.axes[CHANNEL_AXIS]);
+}
+/* The sum is x[.., ic, o + tap + offset, .. else zero] * w[oc, ic, taps], with as many windows as the row has, whatever
+ * the order of the dims of x is. zero NULL: any fill. */
+static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, struct convolution *v) {
+    const struct stmt *s = k->sum;
+    const struct var **r = s->u.stage.red;
+    expr x = k->a.read, w = k->b.read;
+    int n = 0, rank = k->product ? x->n - x->has_fill : 0;
+    if (!k->product || s->u.stage.naxes < dims + 2 || s->u.stage.naxes > PLACES + 1 || s->u.stage.nred < dims + 1)
+        return false;
+    if (w->n != s->u.stage.nred + 1 || w->has_fill || !is_constant(w->u.buf)) return false;
+    if ((x->has_fill && zero && x->arg[rank] != zero) || !is_var(w->arg[0], s->u.stage.axes[CHANNEL_AXIS]))
+        return false;
+    for (int d = 0; d < s->u.stage.nred; d++) {
+        if (!is_var(w->arg[d + 1], r[d])) return false;
+        if (d == 0 || x_is(r[d]->extent, 1)) continue;
+        if (n == dims || !x_is(r[d]->extent, taps) || !slides(c, k, r[d], v, n++)) return false;
+    }
+    v->channel = -1;
+    for (int p = 0; p < rank; p++) {
+        if (is_var(x->arg[p], r[0]) && v->channel < 0) v->channel = p;
+        else if (!(n > 0 && p == v->at[0]) && !(n > 1 && p == v->at[1]) && !stands(c, k, dims, taps, v, p))
+            return false;
+    }
+    return n == dims && v->channel >= 0;
+}
+/* The channels, which are dim d, fill whole vectors. */
+static bool in_vectors(const struct algorithm_query *q, const struct buf *b, int d, int lanes) {
     int64_t channels;
-    return q->layout(q->env, b).block == lanes && x_is_int(b->logical[1], &channels) && channels % lanes == 0;
+    int block = q->layout(q->env, b).block;
+    if (!x_is_int(b->logical[d], &channels) || channels % lanes != 0) return false;
+    if (block || d == CHANNEL_AXIS) return block == lanes && d == CHANNEL_AXIS;
+    while (++d < b->nlogical)
+        if (!x_is(b->logical[d], 1)) return false;
+    return true;
 }
 /* The machine's micro-kernel for integers: 32-bit sums, which wrap, of products of two 16-bit integers. */
 static const struct micro_speed *micro_of_words(const struct machine *m) {
@@ -122,19 +166,19 @@ static const char *refuses_types(const struct algorithm_query *q, const struct a
 const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row) {
     const struct problem *k = q->k;
     struct integer_product w;
-    int64_t offset[2];
+    struct convolution v;
     int lanes = machine_lanes(q->m, F32);
     if (!k->sum || (row->whole && k->sum->u.stage.buf->type != I32)) return "";
-    if (!convolves(q->c, k, row->dims, row->taps, row->whole ? NULL : x_num(q->c, F32, 0), offset)) return "";
+    if (!convolves(q->c, k, row->dims, row->taps, row->whole ? NULL : x_num(q->c, F32, 0), &v)) return "";
     if (row->whole && !micro_of_words(q->m)) return "the machine has no instruction for integers of 16 bits";
     if (row->whole && !integer_product(q, k->sum, &w)) return "";
-    if (row->whole && !convolves(q->c, k, row->dims, row->taps, w.za, offset)) return "";
+    if (row->whole && !convolves(q->c, k, row->dims, row->taps, w.za, &v)) return "";
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
-    for (int d = 0; d < row->dims + 2; d++)
+    for (int d = 0; d < k->sum->u.stage.naxes; d++)
         if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
-    if (!blocked(q, k->a.read->u.buf, lanes) || !blocked(q, k->out->u.stage.buf, lanes))
+    if (!in_vectors(q, k->a.read->u.buf, v.channel, lanes) || !in_vectors(q, k->out->u.stage.buf, CHANNEL_AXIS, lanes))
         return "channels do not lie in full blocks";
     return NULL;
 }
@@ -143,12 +187,18 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
 struct sizes_of {
     double tiles, ic, oc, cells, tile;
 };
+static bool is_along(const struct convolution *v, int dims, int axis) {
+    return axis == v->along[0] || (dims == 2 && axis == v->along[1]);
+}
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
-    double n = typical_axis(q->c, s, 0), m = row->tile;
-    for (int d = 0; d < row->dims; d++) n *= ceil(typical_axis(q->c, s, d + 2) / m);
-    return (struct sizes_of){n, (double)const_extent(s->u.stage.red[0]), (double)const_extent(s->u.stage.axes[1]),
-                             cells(row), m};
+    struct convolution v;
+    double n = 1, m = row->tile;
+    convolves(q->c, q->k, row->dims, row->taps, NULL, &v);
+    for (int d = 0; d < s->u.stage.naxes; d++)
+        if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / (is_along(&v, row->dims, d) ? m : 1));
+    return (struct sizes_of){n, (double)const_extent(s->u.stage.red[0]),
+                             (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]), cells(row), m};
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
@@ -214,11 +264,11 @@ struct work {
     struct winograd w;
     struct rewriting *out;
     struct stmt *sum;
-    int dims;
-    int64_t offset[2];
-    expr pictures, along[2]; /* number of tiles along each */
-    int64_t rows;            /* of tiles, in a band; 0: there are no bands */
-    expr from;               /* the band's first row of the result */
+    int dims, places;
+    struct convolution v;
+    expr tiles[PLACES]; /* how many there are along each axis but the channels */
+    int64_t rows;       /* of tiles, in a band; 0: there are no bands */
+    expr from;          /* the band's first row of the result */
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
     return var_new(k->q->c, name, extent);
@@ -226,12 +276,23 @@ static const struct var *axis(const struct work *k, const char *name, expr exten
 static const struct var *small(const struct work *k, const char *name, int n) {
     return axis(k, name, x_int(k->q->c, n));
 }
-/* Axes of transformed tiles: their cells (one axis or two), the picture, the tile's position in it (as many), the
- * channel. */
-enum { TILE_AXES = 6 };
+/* Axes of transformed tiles: their cells (one axis or two), the other axes of the sum, of which `along` count tiles,
+ * the channel. */
+enum { TILE_AXES = 2 + PLACES + 1 };
 static const char *const cell_axes[] = {"i", "j"}, *const tile_axes[] = {"high", "wide"};
-static int axes_of_tiles(const struct work *k) { return 2 * k->dims + 2; }
-static const char *tile_axis(const struct work *k, int d) { return tile_axes[2 - k->dims + d]; }
+static int axes_of_tiles(const struct work *k) { return k->dims + k->places + 1; }
+/* The axis of the sum at place p. */
+static int axis_at(int p) { return p < CHANNEL_AXIS ? p : p + 1; }
+/* Which of the axes that windows slide along it is; -1: none. */
+static int window_at(const struct work *k, int p) {
+    for (int d = 0; d < k->dims; d++)
+        if (k->v.along[d] == axis_at(p)) return d;
+    return -1;
+}
+static const char *name_of_place(const struct work *k, int p) {
+    int d = window_at(k, p);
+    return d >= 0 ? tile_axes[2 - k->dims + d] : p == 0 ? "n" : k->sum->u.stage.axes[axis_at(p)]->name;
+}
 /* One pass of a transform along the axis `at` (0 or 1) of the buffer's first: rows of the matrix over its cells. */
 static struct buf *pass(const struct work *k, const char *name, bool back, int at, struct buf *from, expr channels,
                         expr (*cell)(const struct work *k, struct buf *from, const expr *index)) {
@@ -240,8 +301,7 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
     expr row[WINOGRAD_CELLS] = {0}, e[WINOGRAD_CELLS], index[TILE_AXES], to[TILE_AXES];
     const struct var *axes[TILE_AXES];
     for (int d = 0; d < k->dims; d++) axes[d] = small(k, cell_axes[d], d > at ? a : rows);
-    axes[k->dims] = axis(k, "n", k->pictures);
-    for (int d = 0; d < k->dims; d++) axes[k->dims + 1 + d] = axis(k, tile_axis(k, d), k->along[d]);
+    for (int p = 0; p < k->places; p++) axes[k->dims + p] = axis(k, name_of_place(k, p), k->tiles[p]);
     axes[n - 1] = axis(k, "c", channels);
     for (int d = 0; d < n; d++) index[d] = to[d] = x_var(c, axes[d]);
     for (int j = 0; j < a; j++) {
@@ -255,17 +315,31 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
 static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
     return x_load(k->q->c, from, index, axes_of_tiles(k), NULL);
 }
+/* The operand's index of a dim beside the windows, where the places are `index`. */
+static expr index_beside(const struct work *k, expr at, const expr *index) {
+    struct ctx *c = k->q->c;
+    const struct stmt *s = k->sum;
+    for (int r = 1; r < s->u.stage.nred; r++)
+        if (x_is(s->u.stage.red[r]->extent, 1)) at = x_subst1(c, at, s->u.stage.red[r], x_int(c, 0));
+    for (int p = 0; p < k->places; p++) at = x_subst1(c, at, s->u.stage.axes[axis_at(p)], index[k->dims + p]);
+    return at;
+}
 /* Cell [i,j] of a tile of the operand; 0 outside of the operand. */
 static expr cell_of_operand(const struct work *k, struct buf *from, const expr *index) {
     struct ctx *c = k->q->c;
-    expr at[4] = {index[k->dims], index[axes_of_tiles(k) - 1]};
-    for (int d = 0; d < k->dims; d++) {
-        expr first = x_muli(c, index[k->dims + 1 + d], k->w.tile);
+    expr x = k->q->k->a.read, at[32];
+    int rank = x->n - x->has_fill;
+    for (int p = 0; p < rank; p++)
+        at[p] = p == k->v.channel ? index[axes_of_tiles(k) - 1] : index_beside(k, x->arg[p], index);
+    for (int p = 0; p < k->places; p++) {
+        int d = window_at(k, p);
+        if (d < 0) continue;
+        expr first = x_muli(c, index[k->dims + p], k->w.tile);
         if (d == 0 && k->rows) first = x_add(c, k->from, first);
-        at[d + 2] = x_addi(c, x_add(c, first, index[d]), k->offset[d]);
+        at[k->v.at[d]] = x_addi(c, x_add(c, first, index[d]), k->v.offset[d]);
     }
-    if (!k->row->whole) return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
-    return x_sub(c, x_load(c, from, at, k->dims + 2, k->whole.za), k->whole.za);
+    if (!k->row->whole) return x_load(c, from, at, rank, x_num(c, F32, 0));
+    return x_sub(c, x_load(c, from, at, rank, k->whole.za), k->whole.za);
 }
 enum { PAIRS = 16 }; /* of channels, side by side, so that the compiler vectorises */
 /* to += f * from */
@@ -316,8 +390,9 @@ static struct buf *weights(const struct work *k) {
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;
     int n = k->dims + 2, tile = k->dims, last = k->dims + 1;
-    expr tiles = k->pictures, rows[4], at_v[4], at_u[4], at[4];
-    for (int d = 0; d < k->dims; d++) tiles = x_mul(c, tiles, k->along[d]), rows[d] = v->logical[d];
+    expr tiles = k->tiles[0], rows[4], at_v[4], at_u[4], at[4];
+    for (int p = 1; p < k->places; p++) tiles = x_mul(c, tiles, k->tiles[p]);
+    for (int d = 0; d < k->dims; d++) rows[d] = v->logical[d];
     rows[tile] = tiles, rows[last] = v->logical[axes_of_tiles(k) - 1];
     struct buf *all = algorithm_view(k->q, k->out, "tiles", v, rows, n);
     const struct var *axes[2][4], *ic = axis(k, "ic", rows[last]);
@@ -336,8 +411,9 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
 }
 static struct buf *results(const struct work *k, struct buf *p) {
     expr dims[TILE_AXES], channels = p->logical[k->dims + 1];
-    for (int d = 0; d < k->dims; d++) dims[d] = p->logical[d], dims[k->dims + 1 + d] = k->along[d];
-    dims[k->dims] = k->pictures, dims[axes_of_tiles(k) - 1] = channels;
+    for (int d = 0; d < k->dims; d++) dims[d] = p->logical[d];
+    for (int d = 0; d < k->places; d++) dims[k->dims + d] = k->tiles[d];
+    dims[axes_of_tiles(k) - 1] = channels;
     struct buf *y = algorithm_view(k->q, k->out, "products", p, dims, axes_of_tiles(k));
     if (k->dims == 2) y = pass(k, "columns", true, 0, y, channels, cell_of);
     return pass(k, "results", true, k->dims - 1, y, channels, cell_of);
@@ -358,11 +434,13 @@ static void replace_sum(const struct work *k, struct buf *y) {
     struct ctx *c = k->q->c;
     const struct var **o = k->sum->u.stage.axes;
     expr at[TILE_AXES];
-    for (int d = 0; d < k->dims; d++) {
-        at[d] = x_modi(c, x_var(c, o[d + 2]), k->w.tile);
-        at[k->dims + 1 + d] = x_divi(c, x_var(c, o[d + 2]), k->w.tile);
+    for (int p = 0; p < k->places; p++) {
+        int d = window_at(k, p);
+        expr x = x_var(c, o[axis_at(p)]);
+        at[k->dims + p] = d < 0 ? x : x_divi(c, x, k->w.tile);
+        if (d >= 0) at[d] = x_modi(c, x, k->w.tile);
     }
-    at[k->dims] = x_var(c, o[0]), at[axes_of_tiles(k) - 1] = x_var(c, o[1]);
+    at[axes_of_tiles(k) - 1] = x_var(c, o[CHANNEL_AXIS]);
     expr value = x_load(c, y, at, axes_of_tiles(k), NULL);
     if (k->row->whole) value = divided(k, value);
     if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
@@ -377,8 +455,8 @@ static int64_t rows_of_band(const struct work *k) {
     const struct machine *m = k->q->m;
     struct sizes_of z = sizes_of(k->q, k->row);
     int64_t high, wide;
-    if (k->dims != 2 || !algorithm_has_rows(k->q)) return 0;
-    if (!x_is_int(k->along[0], &high) || !x_is_int(k->along[1], &wide) || high < 2) return 0;
+    if (k->dims != 2 || k->places != 3 || k->v.along[0] != 2 || !algorithm_has_rows(k->q)) return 0;
+    if (!x_is_int(k->tiles[1], &high) || !x_is_int(k->tiles[2], &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
     double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
     if (all <= (double)(m->last_bytes ? m->last_bytes : m->l2.bytes) || row > 2 * room) return 0;
@@ -398,17 +476,21 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         integer_product(q, k.sum, &k.whole);
         k.cell = I16, k.sum_type = I32;
     }
-    convolves(q->c, q->k, row->dims, row->taps, row->whole ? k.whole.za : x_num(q->c, F32, 0), k.offset);
-    k.pictures = o[0]->extent;
-    for (int d = 0; d < k.dims; d++) k.along[d] = x_divi(q->c, x_addi(q->c, o[d + 2]->extent, m - 1), m);
+    convolves(q->c, q->k, row->dims, row->taps, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
+    k.places = k.sum->u.stage.naxes - 1;
+    for (int p = 0; p < k.places; p++) {
+        expr extent = o[axis_at(p)]->extent;
+        k.tiles[p] = window_at(&k, p) < 0 ? extent : x_divi(q->c, x_addi(q->c, extent, m - 1), m);
+    }
     if ((k.rows = rows_of_band(&k))) {
         k.from = algorithm_bands(q, k.rows * m);
-        k.along[0] = x_int(q->c, k.rows);
+        k.tiles[1] = x_int(q->c, k.rows);
     }
     algorithm_part(q, out, "its operand's tiles");
     struct buf *x = q->k->a.read->u.buf;
-    struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, x, x->logical[1], cell_of_operand);
-    if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, x->logical[1], cell_of);
+    expr ic = x->logical[k.v.channel];
+    struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, x, ic, cell_of_operand);
+    if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, ic, cell_of);
     struct buf *u = weights(&k);
     algorithm_between(q, out, v);
     algorithm_part(q, out, "its products");

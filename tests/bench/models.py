@@ -5,7 +5,7 @@ as many CPUs.
     models.py [--peers P,...] [--target T] [--runs N] [--seconds S] [--cpu N] [--threads N] [--json] [MODEL[:NAME=SIZE...] ...]
 
 MODEL is an .onnx file or the name of a model that tests/models/prepare.py knows; NAME=SIZE fixes a symbolic dim (all
-others are 1). Peers are onnxruntime, onnxruntime-dynamic (after its quantize_dynamic of products by matrices), openvino
+others are 1). Peers are onnxruntime, onnxruntime-dynamic (after its quantize_dynamic of MatMul, Gemm and LSTM), openvino
 (in f32, where it would choose bf16 or fp16 by itself) and openvino-default, of which the last two need the Python package openvino. Prints the medians, and for each peer the
 median of the ratios of neighbouring runs with its quartiles: below 1 the compiled model is faster. Outputs are compared
 with ONNX Runtime's first: a difference above 1e-3 of the largest value is an error (the strict tolerances are those of
@@ -72,7 +72,7 @@ class OnnxRuntimeDynamic(OnnxRuntime):
         from onnxruntime.quantization import quantize_dynamic
         with tempfile.TemporaryDirectory(prefix="nn-dynamic-") as folder:
             rounded = os.path.join(folder, "model.onnx")
-            quantize_dynamic(path, rounded, op_types_to_quantize=["MatMul"])    # which it makes of Gemm, too
+            quantize_dynamic(path, rounded, op_types_to_quantize=["MatMul", "LSTM"])     # of Gemm it makes MatMul
             super().__init__(rounded, inputs, threads)
 
 

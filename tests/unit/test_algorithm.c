@@ -44,11 +44,28 @@ static const char *picture_text(const struct algorithm *row, int high, int wide,
     if (open) return row->dims == 1 ? "H" : "H,W";
     return row->dims == 1 ? arena_printf(&c->arena, "%d", high * wide) : arena_printf(&c->arena, "%d,%d", high, wide);
 }
+/* The result of a graph that computes with x by an algorithm where it can, its number of cells, and what was chosen. */
+static float *computed(const char *algorithm, const char *target, const char *consts, const char *params,
+                       const char *nodes, float *x, const int64_t *dims, int rank, const int64_t *symbols,
+                       int64_t *count, const char **choices) {
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
+    struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
+    struct eval_arg args[2] = {{.data = x, .nd = rank}};
+    memcpy(args[0].dims, dims, (size_t)rank * sizeof *dims);
+    cr_assert(m);
+    struct eval_result e = loop_eval(m, m->entry, args, symbols, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    *count = 1;
+    for (int d = 0; d < args[1].nd; d++) *count *= args[1].dims[d];
+    *choices = arena_printf(&c->arena, "%s", t.s);
+    text_free(&t);
+    return args[1].data;
+}
 /* The convolution of x, for which the row is meant, by an algorithm: its results, and what was chosen. Behind it is a
  * window of one cell, or one that wants a border. */
 static float *convolved(const struct algorithm *row, const char *algorithm, const char *target, const char *consts,
                         float *x, int high, int wide, bool open, bool border, int64_t *count, const char **choices) {
-    struct text t = {0};
     bool flat = row->dims == 1;
     const char *size = picture_text(row, high, wide, open),
                *params = arena_printf(&c->arena, "%%x: f32[1,%d,%s]", CHANNELS, size), *window = flat ? "[1]" : "[1,1]",
@@ -61,19 +78,17 @@ static float *convolved(const struct algorithm *row, const char *algorithm, cons
                                      "{kernel_shape=%s, pads=%s} %%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) "
                                      "{kernel_shape=%s}",
                                      window, taps, pads, border ? "[3,3], pads=[1,1,1,1]" : window);
-    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
-    struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
-    struct eval_arg args[2] = {
-        {.data = x, .nd = 2 + row->dims, .dims = {1, CHANNELS, flat ? high * wide : high, wide}}};
-    cr_assert(m);
-    struct eval_result e =
-        loop_eval(m, m->entry, args, SIZES(flat, high, wide), &(struct eval_options){.poison = true});
-    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
-    *count = 1;
-    for (int d = 0; d < 2 + row->dims; d++) *count *= args[1].dims[d];
-    *choices = arena_printf(&c->arena, "%s", t.s);
-    text_free(&t);
-    return args[1].data;
+    int64_t dims[] = {1, CHANNELS, flat ? high * wide : high, wide};
+    return computed(algorithm, target, consts, params, nodes, x, dims, 2 + row->dims, SIZES(flat, high, wide), count,
+                    choices);
+}
+/* |x| and |w| are 2 at most; the bias is one more term. */
+static void are_near(const struct algorithm *row, const char *what, const float *got, const float *want, int64_t n) {
+    int taps = row->dims == 1 ? row->taps : row->taps * row->taps;
+    double most = row->bound(row, CHANNELS) * CHANNELS * taps * 4 * ldexp(1, -24), worst = 0;
+    for (int64_t k = 0; k < n; k++) worst = fmax(worst, fabs((double)got[k] - (double)want[k]));
+    cr_expect_leq(worst, most, "%s of %s: %g is off, %g is allowed", row->name, what, worst, most);
+    cr_expect_leq(worst, 1e-3, "%s of %s: %g", row->name, what, worst); /* of sums of about 50 */
 }
 static void within_bound(const struct algorithm *row, const char *target, int high, int wide, bool open, bool border) {
     const char *name = row->name;
@@ -90,14 +105,10 @@ static void within_bound(const struct algorithm *row, const char *target, int hi
     const char *choices, *direct;
     float *got = convolved(row, name, target, t.s, x, high, wide, open, border, &n, &choices),
           *want = convolved(row, "direct", target, t.s, x, high, wide, open, border, &count, &direct);
-    /* |x| and |w| are 2 at most; the bias is one more term */
-    double most = row->bound(row, CHANNELS) * CHANNELS * taps * 4 * ldexp(1, -24), worst = 0;
     cr_assert_eq(n, count);
-    for (int64_t k = 0; k < n; k++) worst = fmax(worst, fabs((double)got[k] - (double)want[k]));
     cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", name)), "%s", choices);
     cr_expect_not(strstr(direct, "taken: winograd"), "%s", direct);
-    cr_expect_leq(worst, most, "%s of %d x %d: %g is off, %g is allowed", name, high, wide, worst, most);
-    cr_expect_leq(worst, 1e-3, "%s of %d x %d: %g", name, high, wide, worst); /* of sums of about 50 */
+    are_near(row, arena_printf(&c->arena, "%d x %d", high, wide), got, want, n);
     free(got), free(want), free(x), text_free(&t);
 }
 Test(algorithm, winograd_stays_within_its_bound) {
@@ -113,6 +124,61 @@ Test(algorithm, winograd_in_bands_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
         if (r->dims == 2)
             within_bound(r, "aarch64", 61, 53, false, true), within_bound(r, "aarch64", 60, 53, false, false);
+}
+
+/* Axes beside those along which windows slide: `T` stands for the taps of the row in a kernel's shape. */
+static const struct beside {
+    int dims; /* of the row */
+    const char *x, *kernel, *strides, *before;
+} beside[] = {
+    {1, "1,16,13,9", "T,1", "1,1", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,16,9,13", "1,T", "1,1", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "1,16,13,9", "T,1", "1,2", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,13,7,16", "T,1", "1,1", "Transpose(%x) {perm=[0,3,1,2]}"},
+    {1, "1,16,11,4,5", "T,1,1", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {1, "2,16,3,12,5", "1,T,1", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,3,11,9", "1,T,T", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "2,16,10,3,9", "T,1,T", "1,2,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,7,9,3,16", "T,T,1", "1,1,1", "Transpose(%x) {perm=[0,4,1,2,3]}"},
+};
+/* The kernel's shape with the row's taps. */
+static const char *with_taps(const struct algorithm *row, const char *kernel) {
+    struct text t = {0};
+    for (const char *p = kernel; *p; p++)
+        if (*p == 'T') text_printf(&t, "%d", row->taps);
+        else text_printf(&t, "%c", *p);
+    const char *s = arena_printf(&c->arena, "%s", t.s);
+    text_free(&t);
+    return s;
+}
+static void beside_within_bound(const struct algorithm *row, const struct beside *b) {
+    struct text t = {0};
+    int64_t dims[8], cells = 1, n, count;
+    int rank = 0, taps = row->dims == 1 ? row->taps : row->taps * row->taps;
+    for (const char *p = b->x; *p; p += strcspn(p, ","), p += *p == ',') cells *= dims[rank++] = atoi(p);
+    const char *kernel = with_taps(row, b->kernel), *choices, *direct,
+               *what = arena_printf(&c->arena, "%s by %s", b->x, kernel), *window = rank == 5 ? "1,1,1" : "1,1";
+    const char *nodes = arena_printf(&c->arena,
+                                     "%%t: ? = %s %%h: ? = Conv(%%t, %%w, %%b) {auto_pad=\"SAME_UPPER\", "
+                                     "strides=[%s]} %%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[%s]}",
+                                     b->before, b->strides, window);
+    constant(&t, "w", arena_printf(&c->arena, "24,16,%s", kernel), RESULTS * CHANNELS * taps);
+    constant(&t, "b", "24", RESULTS);
+    float *x = malloc(sizeof *x * (size_t)cells);
+    for (int64_t k = 0; k < cells; k++) x[k] = drawn();
+    const char *params = arena_printf(&c->arena, "%%x: f32[%s]", b->x);
+    float *got = computed(row->name, "x86-avx2", t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &n, &choices),
+          *want =
+              computed("direct", "x86-avx2", t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &count, &direct);
+    cr_assert_eq(n, count);
+    cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", row->name)), "%s: %s", what, choices);
+    are_near(row, what, got, want, n);
+    free(got), free(want), free(x), text_free(&t);
+}
+Test(algorithm, winograd_beside_other_axes_stays_within_its_bound) {
+    for (const struct algorithm *r = NULL; (r = winograd_after(r));)
+        for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
+            if (beside[k].dims == r->dims) beside_within_bound(r, &beside[k]);
 }
 
 /* ---- of whole numbers: the same bits */
