@@ -80,6 +80,7 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_1D("winograd-6-1d", 6, 3),
     WINOGRAD_1D("winograd-2-1d-5", 2, 5),
     WINOGRAD_1D("winograd-4-1d-5", 4, 5),
+    WINOGRAD_1D("winograd-2-1d-7", 2, 7),
     WINOGRAD_WHOLE("winograd-2-whole", 2, 3, 2),
     WINOGRAD_WHOLE("winograd-4-whole", 4, 3, 2),
     WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),

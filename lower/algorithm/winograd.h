@@ -3,7 +3,7 @@
 #define NN_LOWER_ALGORITHM_WINOGRAD_H
 #include "lower/algorithm/algorithm.h"
 
-enum { WINOGRAD_TAPS = 5, WINOGRAD_CELLS = 8 }; /* at most */
+enum { WINOGRAD_TAPS = 7, WINOGRAD_CELLS = 8 }; /* at most */
 struct winograd {                               /* A' (tile x cells), B' (cells x cells), G (cells x taps) */
     int tile, taps, cells;
     double unit; /* for integers: factor by which the results are too large, for each axis */
