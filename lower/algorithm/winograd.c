@@ -13,6 +13,7 @@
  * definition, if those that the shift takes are none of the result's. */
 #include "lower/algorithm/winograd.h"
 #include "lower/algorithm/constants.h"
+#include "lower/algorithm/convolution.h"
 #include "lower/algorithm/rows.h"
 #include "lower/schedule/cpu.h"
 #include <math.h>
@@ -69,63 +70,6 @@ static double largest_row(const double *rows, int count, int stride, int n, int 
 }
 
 /* ---- which convolutions */
-/* Windows slide along one axis or two. All other axes of the sum stand beside them: pictures, and those along which the
- * kernel has one tap. */
-struct convolution {
-    int along[2];       /* the axes of the sum along which windows slide */
-    int at[2], channel; /* the operand's dims of these axes, and of its channels */
-    int64_t offset[2];
-};
-enum { CHANNEL_AXIS = 1, PLACES = 4 }; /* of results, whose other axes are at most PLACES; of taps, channels are 0 */
-/* index = axis + tap + *offset */
-static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
-    return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
-}
-/* The axis and the operand's dim of windows with this tap. */
-static bool slides(struct ctx *c, const struct problem *k, const struct var *tap, struct convolution *v, int d) {
-    const struct stmt *s = k->sum;
-    for (v->at[d] = 0; v->at[d] < k->a.read->n - k->a.read->has_fill; v->at[d]++)
-        for (v->along[d] = 0; v->along[d] < s->u.stage.naxes; v->along[d]++)
-            if (v->along[d] != CHANNEL_AXIS &&
-                slides_by(c, k->a.read->arg[v->at[d]], s->u.stage.axes[v->along[d]], tap, &v->offset[d]))
-                return true;
-    return false;
-}
-/* The index of the operand's dim p depends neither on channels nor on where windows are. */
-static bool stands(struct ctx *c, const struct problem *k, int dims, int taps, const struct convolution *v, int p) {
-    const struct stmt *s = k->sum;
-    expr at = k->a.read->arg[p];
-    for (int r = 0; r < s->u.stage.nred; r++)
-        if ((r == 0 || x_is(s->u.stage.red[r]->extent, taps)) && x_uses_var(c, at, s->u.stage.red[r])) return false;
-    for (int d = 0; d < dims; d++)
-        if (x_uses_var(c, at, s->u.stage.axes[v->along[d]])) return false;
-    return !x_uses_var(c, at, s->u.stage.axes[CHANNEL_AXIS]);
-}
-/* The sum is x[.., ic, o + tap + offset, .. else zero] * w[oc, ic, taps], with as many windows as the row has, whatever
- * the order of the dims of x is. zero NULL: any fill. */
-static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, struct convolution *v) {
-    const struct stmt *s = k->sum;
-    const struct var **r = s->u.stage.red;
-    expr x = k->a.read, w = k->b.read;
-    int n = 0, rank = k->product ? x->n - x->has_fill : 0;
-    if (!k->product || s->u.stage.naxes < dims + 2 || s->u.stage.naxes > PLACES + 1 || s->u.stage.nred < dims + 1)
-        return false;
-    if (w->n != s->u.stage.nred + 1 || w->has_fill || !is_constant(w->u.buf)) return false;
-    if ((x->has_fill && zero && x->arg[rank] != zero) || !is_var(w->arg[0], s->u.stage.axes[CHANNEL_AXIS]))
-        return false;
-    for (int d = 0; d < s->u.stage.nred; d++) {
-        if (!is_var(w->arg[d + 1], r[d])) return false;
-        if (d == 0 || x_is(r[d]->extent, 1)) continue;
-        if (n == dims || !x_is(r[d]->extent, taps) || !slides(c, k, r[d], v, n++)) return false;
-    }
-    v->channel = -1;
-    for (int p = 0; p < rank; p++) {
-        if (is_var(x->arg[p], r[0]) && v->channel < 0) v->channel = p;
-        else if (!(n > 0 && p == v->at[0]) && !(n > 1 && p == v->at[1]) && !stands(c, k, dims, taps, v, p))
-            return false;
-    }
-    return n == dims && v->channel >= 0;
-}
 /* The channels, which are dim d, fill whole vectors. */
 static bool in_vectors(const struct algorithm_query *q, const struct buf *b, int d, int lanes) {
     int64_t channels;
@@ -185,20 +129,19 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
 
 /* ---- what it costs */
 struct sizes_of {
-    double tiles, ic, oc, cells, tile;
+    double tiles, ic, over, oc, cells, tile; /* over: taps that are summed as in the definition */
 };
-static bool is_along(const struct convolution *v, int dims, int axis) {
-    return axis == v->along[0] || (dims == 2 && axis == v->along[1]);
-}
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
     struct convolution v;
-    double n = 1, m = row->tile;
+    double n = 1, m = row->tile, taps = 1;
     convolves(q->c, q->k, row->dims, row->taps, NULL, &v);
     for (int d = 0; d < s->u.stage.naxes; d++)
-        if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / (is_along(&v, row->dims, d) ? m : 1));
-    return (struct sizes_of){n, (double)const_extent(s->u.stage.red[0]),
-                             (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]), cells(row), m};
+        if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / (slide_of(v.along, v.nalong, d) < 0 ? 1 : m));
+    for (int d = 0; d < v.nover; d++) taps *= (double)const_extent(s->u.stage.red[v.over[d].tap]);
+    return (struct sizes_of){n,          (double)const_extent(s->u.stage.red[0]),
+                             taps,       (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]),
+                             cells(row), m};
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
@@ -208,9 +151,10 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
     double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* written and read */
-    double products = row->whole ? z.tiles * z.oc * all * z.ic / micro_products(q->m, micro_of_words(q->m))
-                                 : rows_cycles(q->m, z.tiles, z.oc, all * z.ic);
-    return products + transforms + bytes_cycles(q->m, bytes) + weights_cycles(q->m, all * z.ic * z.oc * cell / 4);
+    double depth = all * z.ic * z.over,
+           products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
+                                 : rows_cycles(q->m, z.tiles, z.oc, depth);
+    return products + transforms + bytes_cycles(q->m, bytes) + weights_cycles(q->m, depth * z.oc * cell / 4);
 }
 
 /* ---- the stages */
@@ -266,9 +210,9 @@ struct work {
     struct stmt *sum;
     int dims, places;
     struct convolution v;
-    expr tiles[PLACES]; /* how many there are along each axis but the channels */
-    int64_t rows;       /* of tiles, in a band; 0: there are no bands */
-    expr from;          /* the band's first row of the result */
+    expr tiles[PLACES], read[PLACES]; /* how many there are along each axis but the channels, and of the operand */
+    int64_t rows;                     /* of tiles, in a band; 0: there are no bands */
+    expr from;                        /* the band's first row of the result */
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
     return var_new(k->q->c, name, extent);
@@ -283,14 +227,10 @@ static const char *const cell_axes[] = {"i", "j"}, *const tile_axes[] = {"high",
 static int axes_of_tiles(const struct work *k) { return k->dims + k->places + 1; }
 /* The axis of the sum at place p. */
 static int axis_at(int p) { return p < CHANNEL_AXIS ? p : p + 1; }
-/* Which of the axes that windows slide along it is; -1: none. */
-static int window_at(const struct work *k, int p) {
-    for (int d = 0; d < k->dims; d++)
-        if (k->v.along[d] == axis_at(p)) return d;
-    return -1;
-}
+/* Which of the windows slides along it; -1: none. */
+static int slide_at(const struct work *k, int p) { return slide_of(k->v.along, k->v.nalong, axis_at(p)); }
 static const char *name_of_place(const struct work *k, int p) {
-    int d = window_at(k, p);
+    int d = slide_at(k, p);
     return d >= 0 ? tile_axes[2 - k->dims + d] : p == 0 ? "n" : k->sum->u.stage.axes[axis_at(p)]->name;
 }
 /* One pass of a transform along the axis `at` (0 or 1) of the buffer's first: rows of the matrix over its cells. */
@@ -301,7 +241,8 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
     expr row[WINOGRAD_CELLS] = {0}, e[WINOGRAD_CELLS], index[TILE_AXES], to[TILE_AXES];
     const struct var *axes[TILE_AXES];
     for (int d = 0; d < k->dims; d++) axes[d] = small(k, cell_axes[d], d > at ? a : rows);
-    for (int p = 0; p < k->places; p++) axes[k->dims + p] = axis(k, name_of_place(k, p), k->tiles[p]);
+    for (int p = 0; p < k->places; p++)
+        axes[k->dims + p] = axis(k, name_of_place(k, p), (back ? k->tiles : k->read)[p]);
     axes[n - 1] = axis(k, "c", channels);
     for (int d = 0; d < n; d++) index[d] = to[d] = x_var(c, axes[d]);
     for (int j = 0; j < a; j++) {
@@ -320,7 +261,7 @@ static expr index_beside(const struct work *k, expr at, const expr *index) {
     struct ctx *c = k->q->c;
     const struct stmt *s = k->sum;
     for (int r = 1; r < s->u.stage.nred; r++)
-        if (x_is(s->u.stage.red[r]->extent, 1)) at = x_subst1(c, at, s->u.stage.red[r], x_int(c, 0));
+        if (!has_taps(s, r)) at = x_subst1(c, at, s->u.stage.red[r], x_int(c, 0));
     for (int p = 0; p < k->places; p++) at = x_subst1(c, at, s->u.stage.axes[axis_at(p)], index[k->dims + p]);
     return at;
 }
@@ -332,11 +273,13 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
     for (int p = 0; p < rank; p++)
         at[p] = p == k->v.channel ? index[axes_of_tiles(k) - 1] : index_beside(k, x->arg[p], index);
     for (int p = 0; p < k->places; p++) {
-        int d = window_at(k, p);
+        int d = slide_at(k, p), over = slide_of(k->v.over, k->v.nover, axis_at(p));
+        expr first = index[k->dims + p];
+        if (over >= 0) at[k->v.over[over].at] = x_addi(c, first, k->v.over[over].offset);
         if (d < 0) continue;
-        expr first = x_muli(c, index[k->dims + p], k->w.tile);
+        first = x_muli(c, first, k->w.tile);
         if (d == 0 && k->rows) first = x_add(c, k->from, first);
-        at[k->v.at[d]] = x_addi(c, x_add(c, first, index[d]), k->v.offset[d]);
+        at[k->v.along[d].at] = x_addi(c, x_add(c, first, index[d]), k->v.along[d].offset);
     }
     if (!k->row->whole) return x_load(c, from, at, rank, x_num(c, F32, 0));
     return x_sub(c, x_load(c, from, at, rank, k->whole.za), k->whole.za);
@@ -361,56 +304,100 @@ static void transform_taps(const struct winograd *m, int dims, double (*w)[PAIRS
         }
 }
 static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
-/* [i,j,ic,oc]: rounded once, even if they are then multiplied in 16 bits. */
+/* Where the taps of a pair of channels are: those of tiles, [n], from the first of each summed tap, [m]. */
+struct taps {
+    int64_t *along, *over, nalong, nover, all;
+};
+/* Appends to each of the n places those with the other taps of the window; returns how many there are then. */
+static int64_t spread(const struct work *k, const struct slide *w, int64_t *at, int64_t n) {
+    int64_t taps = const_extent(k->sum->u.stage.red[w->tap]), stride = 1, m = n;
+    for (int r = w->tap + 1; r < k->sum->u.stage.nred; r++) stride *= const_extent(k->sum->u.stage.red[r]);
+    for (int64_t j = n; j-- > 0;)
+        for (int64_t t = taps; t-- > 0;) at[j * taps + t] = at[j] + t * stride;
+    return m * taps;
+}
+static struct taps taps_of(const struct work *k) {
+    struct taps t = {.all = 1, .nalong = 1, .nover = 1};
+    for (int r = 1; r < k->sum->u.stage.nred; r++) t.all *= const_extent(k->sum->u.stage.red[r]);
+    t.along = NEWN(&k->q->c->arena, int64_t, t.all), t.over = NEWN(&k->q->c->arena, int64_t, t.all);
+    for (int d = 0; d < k->v.nalong; d++) t.nalong = spread(k, &k->v.along[d], t.along, t.nalong);
+    for (int d = 0; d < k->v.nover; d++) t.nover = spread(k, &k->v.over[d], t.over, t.nover);
+    return t;
+}
+/* [i,j,over,ic,oc]: rounded once, even if they are then multiplied in 16 bits. */
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = k->row->whole ? k->whole.w : given_cells(k->q, b);
-    int64_t out = of->dims[0], in = of->dims[1], all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims);
-    int64_t dims[4] = {k->w.cells, k->w.cells};
-    dims[k->dims] = in, dims[k->dims + 1] = out;
-    struct tensor *t = tensor_new(&c->arena, k->cell, dims, k->dims + 2);
+    const struct taps taps = taps_of(k);
+    int64_t out = of->dims[0], in = of->dims[1], all = power(k->w.cells, k->dims);
+    int64_t dims[TILE_AXES + 1] = {k->w.cells, k->w.cells};
+    int rank = k->dims;
+    for (int d = 0; d < k->v.nover; d++) dims[rank++] = const_extent(k->sum->u.stage.red[k->v.over[d].tap]);
+    dims[rank++] = in, dims[rank++] = out;
+    struct tensor *t = tensor_new(&c->arena, k->cell, dims, rank);
     double w[WINOGRAD_TAPS * WINOGRAD_TAPS][PAIRS] = {{0}}, cell[WINOGRAD_CELLS * WINOGRAD_CELLS][PAIRS];
-    for (int64_t ic = 0; ic < in; ic++)
+    for (int64_t over = 0; over < taps.nover * in; over++)
         for (int64_t from = 0; from < out; from += PAIRS) {
-            int64_t pairs = out - from < PAIRS ? out - from : PAIRS;
+            int64_t pairs = out - from < PAIRS ? out - from : PAIRS, ic = over % in, first = taps.over[over / in];
             for (int64_t p = 0; p < pairs; p++)
-                for (int64_t n = 0; n < taps; n++) w[n][p] = tensor_f(of, ((from + p) * in + ic) * taps + n);
+                for (int64_t n = 0; n < taps.nalong; n++)
+                    w[n][p] = tensor_f(of, ((from + p) * in + ic) * taps.all + first + taps.along[n]);
             transform_taps(&k->w, k->dims, w, cell);
             for (int64_t n = 0; n < all; n++)
                 for (int64_t p = 0; p < pairs; p++) {
-                    int64_t to = (n * in + ic) * out + from + p;
+                    int64_t to = (n * taps.nover * in + over) * out + from + p;
                     if (k->row->whole) tensor_set_i(t, to, (int64_t)cell[n][p]);
                     else tensor_set_f(t, to, cell[n][p]);
                 }
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
-/* The products: one matrix product for each cell, with all tiles as rows. */
+/* Places up to the last one with a summed window stay axes of the products; the others become rows of one matrix. */
+static int places_apart(const struct work *k) {
+    int n = k->places;
+    while (n > 0 && slide_of(k->v.over, k->v.nover, axis_at(n - 1)) < 0) n--;
+    return n;
+}
+/* The products: one matrix product for each cell, with all tiles as rows; summed over the taps of other windows. */
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;
-    int n = k->dims + 2, tile = k->dims, last = k->dims + 1;
-    expr tiles = k->tiles[0], rows[4], at_v[4], at_u[4], at[4];
-    for (int p = 1; p < k->places; p++) tiles = x_mul(c, tiles, k->tiles[p]);
-    for (int d = 0; d < k->dims; d++) rows[d] = v->logical[d];
-    rows[tile] = tiles, rows[last] = v->logical[axes_of_tiles(k) - 1];
+    int apart = places_apart(k), tile = k->dims + apart, last = apart < k->places ? tile + 1 : tile, n = last + 1;
+    expr rows[TILE_AXES], extent[TILE_AXES], at_v[TILE_AXES], at_u[TILE_AXES + 1], at[TILE_AXES];
+    const struct var *axes[2][TILE_AXES], *red[PLACES + 1];
+    for (int d = 0; d < k->dims; d++) rows[d] = extent[d] = v->logical[d];
+    for (int p = 0; p < apart; p++) rows[k->dims + p] = k->read[p], extent[k->dims + p] = k->tiles[p];
+    if (tile < last) rows[tile] = x_int(c, 1);
+    for (int p = apart; p < k->places; p++) rows[tile] = x_mul(c, rows[tile], k->tiles[p]);
+    if (tile < last) extent[tile] = rows[tile];
+    rows[last] = v->logical[axes_of_tiles(k) - 1], extent[last] = u->logical[u->nlogical - 1];
     struct buf *all = algorithm_view(k->q, k->out, "tiles", v, rows, n);
-    const struct var *axes[2][4], *ic = axis(k, "ic", rows[last]);
-    for (int s = 0; s < 2; s++) {
-        for (int d = 0; d < k->dims; d++) axes[s][d] = small(k, cell_axes[d], k->w.cells);
-        axes[s][tile] = axis(k, "tile", tiles), axes[s][last] = axis(k, "oc", u->logical[last]);
+    for (int s = 0; s < 2; s++)
+        for (int d = 0; d < n; d++)
+            axes[s][d] = axis(k,
+                              d < k->dims ? cell_axes[d]
+                              : d == last ? "oc"
+                              : d == tile ? "tile"
+                                          : name_of_place(k, d - k->dims),
+                              extent[d]);
+    for (int d = 0; d < n; d++) at_v[d] = x_var(c, axes[0][d]), at[d] = x_var(c, axes[1][d]);
+    for (int d = 0; d < k->dims; d++) at_u[d] = at_v[d];
+    red[0] = axis(k, "ic", rows[last]);
+    for (int d = 0; d < k->v.nover; d++) {
+        const struct slide *w = &k->v.over[d];
+        red[d + 1] = axis(k, "tap", k->sum->u.stage.red[w->tap]->extent);
+        at_u[k->dims + d] = x_var(c, red[d + 1]);
+        for (int p = 0; p < apart; p++)
+            if (axis_at(p) == w->axis) at_v[k->dims + p] = x_add(c, at_v[k->dims + p], x_var(c, red[d + 1]));
     }
-    for (int d = 0; d < k->dims; d++) at_v[d] = at_u[d] = x_var(c, axes[0][d]);
-    at_v[tile] = x_var(c, axes[0][tile]), at_v[last] = at_u[tile] = x_var(c, ic);
-    at_u[last] = x_var(c, axes[0][last]);
-    struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, &ic, 1,
-                                      x_mul(c, x_load(c, all, at_v, n, NULL), x_load(c, u, at_u, n, NULL)));
-    for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
+    at_u[u->nlogical - 1] = at_v[last], at_u[u->nlogical - 2] = at_v[last] = x_var(c, red[0]);
+    struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, red, k->v.nover + 1,
+                                      x_mul(c, x_load(c, all, at_v, n, NULL), x_load(c, u, at_u, u->nlogical, NULL)));
     return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
                            x_load(c, acc, at, n, NULL));
 }
 static struct buf *results(const struct work *k, struct buf *p) {
-    expr dims[TILE_AXES], channels = p->logical[k->dims + 1];
+    expr dims[TILE_AXES], channels = p->logical[p->nlogical - 1];
     for (int d = 0; d < k->dims; d++) dims[d] = p->logical[d];
     for (int d = 0; d < k->places; d++) dims[k->dims + d] = k->tiles[d];
     dims[axes_of_tiles(k) - 1] = channels;
@@ -435,7 +422,7 @@ static void replace_sum(const struct work *k, struct buf *y) {
     const struct var **o = k->sum->u.stage.axes;
     expr at[TILE_AXES];
     for (int p = 0; p < k->places; p++) {
-        int d = window_at(k, p);
+        int d = slide_at(k, p);
         expr x = x_var(c, o[axis_at(p)]);
         at[k->dims + p] = d < 0 ? x : x_divi(c, x, k->w.tile);
         if (d >= 0) at[d] = x_modi(c, x, k->w.tile);
@@ -455,7 +442,7 @@ static int64_t rows_of_band(const struct work *k) {
     const struct machine *m = k->q->m;
     struct sizes_of z = sizes_of(k->q, k->row);
     int64_t high, wide;
-    if (k->dims != 2 || k->places != 3 || k->v.along[0] != 2 || !algorithm_has_rows(k->q)) return 0;
+    if (k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 || !algorithm_has_rows(k->q)) return 0;
     if (!x_is_int(k->tiles[1], &high) || !x_is_int(k->tiles[2], &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
     double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
@@ -480,11 +467,14 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     k.places = k.sum->u.stage.naxes - 1;
     for (int p = 0; p < k.places; p++) {
         expr extent = o[axis_at(p)]->extent;
-        k.tiles[p] = window_at(&k, p) < 0 ? extent : x_divi(q->c, x_addi(q->c, extent, m - 1), m);
+        int over = slide_of(k.v.over, k.v.nover, axis_at(p));
+        k.tiles[p] = slide_at(&k, p) < 0 ? extent : x_divi(q->c, x_addi(q->c, extent, m - 1), m);
+        k.read[p] =
+            over < 0 ? k.tiles[p] : x_addi(q->c, extent, const_extent(k.sum->u.stage.red[k.v.over[over].tap]) - 1);
     }
     if ((k.rows = rows_of_band(&k))) {
         k.from = algorithm_bands(q, k.rows * m);
-        k.tiles[1] = x_int(q->c, k.rows);
+        k.tiles[1] = k.read[1] = x_int(q->c, k.rows);
     }
     algorithm_part(q, out, "its operand's tiles");
     struct buf *x = q->k->a.read->u.buf;

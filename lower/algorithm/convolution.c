@@ -1,0 +1,73 @@
+/* Recognises convolutions, however their operand lies; see convolution.h. */
+#include "lower/algorithm/convolution.h"
+#include "lower/algorithm/rows.h"
+
+/* index = axis + tap + *offset */
+static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
+    return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
+}
+static bool find_slide(struct ctx *c, const struct problem *k, int tap, struct slide *w) {
+    const struct stmt *s = k->sum;
+    w->tap = tap;
+    for (w->at = 0; w->at < k->a.read->n - k->a.read->has_fill; w->at++)
+        for (w->axis = 0; w->axis < s->u.stage.naxes; w->axis++)
+            if (w->axis != CHANNEL_AXIS &&
+                slides_by(c, k->a.read->arg[w->at], s->u.stage.axes[w->axis], s->u.stage.red[tap], &w->offset))
+                return true;
+    return false;
+}
+bool has_taps(const struct stmt *s, int r) { return r > 0 && !x_is(s->u.stage.red[r]->extent, 1); }
+/* The windows, of which the innermost ones of the row's size are `along`. */
+static bool find_slides(struct ctx *c, const struct problem *k, int dims, int taps, struct convolution *v) {
+    const struct stmt *s = k->sum;
+    struct slide w;
+    int fit = 0;
+    for (int r = 1; r < s->u.stage.nred; r++) fit += x_is(s->u.stage.red[r]->extent, taps);
+    if (dims != (fit < 2 ? fit : 2)) return false; /* another row fits better */
+    for (int r = 1; r < s->u.stage.nred; r++) {
+        if (!has_taps(s, r)) continue;
+        if (!find_slide(c, k, r, &w) || v->nover == PLACES) return false;
+        if (x_is(s->u.stage.red[r]->extent, taps) && fit-- <= dims) v->along[v->nalong++] = w;
+        else v->over[v->nover++] = w;
+    }
+    return true;
+}
+int slide_of(const struct slide *w, int n, int axis) {
+    while (n-- > 0 && w[n].axis != axis) {}
+    return n;
+}
+static bool has_slide(const struct slide *w, int n, int at) {
+    for (int k = 0; k < n; k++)
+        if (w[k].at == at) return true;
+    return false;
+}
+/* The index of the operand's dim depends neither on channels nor on where windows are. */
+static bool stands(struct ctx *c, const struct problem *k, const struct convolution *v, expr at) {
+    const struct stmt *s = k->sum;
+    for (int r = 0; r < s->u.stage.nred; r++)
+        if ((r == 0 || has_taps(s, r)) && x_uses_var(c, at, s->u.stage.red[r])) return false;
+    for (int d = 0; d < v->nalong; d++)
+        if (x_uses_var(c, at, s->u.stage.axes[v->along[d].axis])) return false;
+    for (int d = 0; d < v->nover; d++)
+        if (x_uses_var(c, at, s->u.stage.axes[v->over[d].axis])) return false;
+    return !x_uses_var(c, at, s->u.stage.axes[CHANNEL_AXIS]);
+}
+bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, struct convolution *v) {
+    const struct stmt *s = k->sum;
+    expr x = k->a.read, w = k->b.read;
+    int rank = k->product ? x->n - x->has_fill : 0;
+    *v = (struct convolution){.channel = -1};
+    if (!k->product || s->u.stage.naxes > PLACES + 1 || s->u.stage.nred < 2) return false;
+    if (w->n != s->u.stage.nred + 1 || w->has_fill || !is_constant(w->u.buf)) return false;
+    if ((x->has_fill && zero && x->arg[rank] != zero) || !is_var(w->arg[0], s->u.stage.axes[CHANNEL_AXIS]))
+        return false;
+    for (int r = 0; r < s->u.stage.nred; r++)
+        if (!is_var(w->arg[r + 1], s->u.stage.red[r])) return false;
+    if (!find_slides(c, k, dims, taps, v)) return false;
+    for (int p = 0; p < rank; p++) {
+        if (is_var(x->arg[p], s->u.stage.red[0]) && v->channel < 0) v->channel = p;
+        else if (!has_slide(v->along, v->nalong, p) && !has_slide(v->over, v->nover, p) && !stands(c, k, v, x->arg[p]))
+            return false;
+    }
+    return v->channel >= 0;
+}
