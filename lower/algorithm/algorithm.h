@@ -67,6 +67,7 @@ struct algorithm {
     enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of `dims` axes */
     bool whole;           /* for integers: bytes less their zero points */
+    bool split;           /* for windows of more taps */
     /* If set, there is nothing but this: the row goes beside whichever other row is taken. It rewrites in place (or,
      * unless `rewrites`, only estimates) some of a kernel's stages and calls of texts. asked: the user wants it,
      * whatever it costs. */

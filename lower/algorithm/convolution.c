@@ -17,18 +17,28 @@ static bool find_slide(struct ctx *c, const struct problem *k, int tap, struct s
     return false;
 }
 bool has_taps(const struct stmt *s, int r) { return r > 0 && !x_is(s->u.stage.red[r]->extent, 1); }
+static bool fits(const struct algorithm *row, int64_t taps) {
+    return row->split ? taps > row->taps : taps == row->taps;
+}
 /* The windows, of which the innermost ones of the row's size are `along`. */
-static bool find_slides(struct ctx *c, const struct problem *k, int dims, int taps, struct convolution *v) {
+static bool find_slides(struct ctx *c, const struct problem *k, const struct algorithm *row, struct convolution *v) {
     const struct stmt *s = k->sum;
-    struct slide w;
+    int64_t taps;
     int fit = 0;
-    for (int r = 1; r < s->u.stage.nred; r++) fit += x_is(s->u.stage.red[r]->extent, taps);
-    if (dims != (fit < 2 ? fit : 2)) return false; /* another row fits better */
     for (int r = 1; r < s->u.stage.nred; r++) {
+        if (!x_is_int(s->u.stage.red[r]->extent, &taps)) return false;
+        fit += fits(row, taps);
+    }
+    if (row->dims != (fit < 2 ? fit : 2)) return false; /* another row fits better */
+    for (int r = 1; r < s->u.stage.nred; r++) {
+        struct slide w = {.count = const_extent(s->u.stage.red[r]), .unit = 1};
         if (!has_taps(s, r)) continue;
         if (!find_slide(c, k, r, &w) || v->nover == PLACES) return false;
-        if (x_is(s->u.stage.red[r]->extent, taps) && fit-- <= dims) v->along[v->nalong++] = w;
-        else v->over[v->nover++] = w;
+        if (fits(row, w.count) && fit-- <= row->dims) {
+            v->along[v->nalong++] = w;
+            w.unit = row->taps, w.count = (w.count + w.unit - 1) / w.unit;
+        }
+        if (w.count > 1) v->over[v->nover++] = w;
     }
     return true;
 }
@@ -52,7 +62,7 @@ static bool stands(struct ctx *c, const struct problem *k, const struct convolut
         if (x_uses_var(c, at, s->u.stage.axes[v->over[d].axis])) return false;
     return !x_uses_var(c, at, s->u.stage.axes[CHANNEL_AXIS]);
 }
-bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, struct convolution *v) {
+bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *row, expr zero, struct convolution *v) {
     const struct stmt *s = k->sum;
     expr x = k->a.read, w = k->b.read;
     int rank = k->product ? x->n - x->has_fill : 0;
@@ -63,7 +73,7 @@ bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr 
         return false;
     for (int r = 0; r < s->u.stage.nred; r++)
         if (!is_var(w->arg[r + 1], s->u.stage.red[r])) return false;
-    if (!find_slides(c, k, dims, taps, v)) return false;
+    if (!find_slides(c, k, row, v)) return false;
     for (int p = 0; p < rank; p++) {
         if (is_var(x->arg[p], s->u.stage.red[0]) && v->channel < 0) v->channel = p;
         else if (!has_slide(v->along, v->nalong, p) && !has_slide(v->over, v->nover, p) && !stands(c, k, v, x->arg[p]))

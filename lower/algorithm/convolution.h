@@ -3,16 +3,17 @@
 #define NN_LOWER_ALGORITHM_CONVOLUTION_H
 #include "lower/algorithm/algorithm.h"
 
-/* Windows of the row's size slide along one axis or two; `over` are others with several taps, which are summed as in
- * the definition. All other axes of the sum stand beside them: pictures, and those along which the kernel has one tap.
- */
+/* Windows of the row's size slide along one axis or two; those of a row that is `split` are larger, and are a sum of
+ * windows of that size side by side. Over the taps of all others, `over`, is summed as in the definition. All other
+ * axes of the sum stand beside them: pictures, and those along which the kernel has one tap. */
 enum { CHANNEL_AXIS = 1, PLACES = 4 }; /* of results, whose other axes are at most PLACES; of taps, channels are 0 */
 struct slide {
     int tap, axis, at; /* summed taps, axis of the sum, dim of the operand: at = axis + tap + offset */
     int64_t offset;
+    int64_t count, unit; /* of `over`: so many terms, of so many taps each */
 };
 struct convolution {
-    struct slide along[2], over[PLACES];
+    struct slide along[2], over[PLACES + 2];
     int nalong, nover, channel; /* channel: the operand's dim */
 };
 /* Has this summed variable several taps? */
@@ -21,5 +22,5 @@ bool has_taps(const struct stmt *sum, int red);
 int slide_of(const struct slide *w, int n, int axis);
 /* The sum is x[.., ic, o + tap + offset, .. else zero] * w[oc, ic, taps], whatever the order of the dims of x is. zero
  * NULL: any fill. */
-bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, struct convolution *v);
+bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *row, expr zero, struct convolution *v);
 #endif

@@ -113,10 +113,10 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     struct convolution v;
     int lanes = machine_lanes(q->m, F32);
     if (!k->sum || (row->whole && k->sum->u.stage.buf->type != I32)) return "";
-    if (!convolves(q->c, k, row->dims, row->taps, row->whole ? NULL : x_num(q->c, F32, 0), &v)) return "";
+    if (!convolves(q->c, k, row, row->whole ? NULL : x_num(q->c, F32, 0), &v)) return "";
     if (row->whole && !micro_of_words(q->m)) return "the machine has no instruction for integers of 16 bits";
     if (row->whole && !integer_product(q, k->sum, &w)) return "";
-    if (row->whole && !convolves(q->c, k, row->dims, row->taps, w.za, &v)) return "";
+    if (row->whole && !convolves(q->c, k, row, w.za, &v)) return "";
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
@@ -135,10 +135,10 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
     const struct stmt *s = q->k->sum;
     struct convolution v;
     double n = 1, m = row->tile, taps = 1;
-    convolves(q->c, q->k, row->dims, row->taps, NULL, &v);
+    convolves(q->c, q->k, row, NULL, &v);
     for (int d = 0; d < s->u.stage.naxes; d++)
         if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / (slide_of(v.along, v.nalong, d) < 0 ? 1 : m));
-    for (int d = 0; d < v.nover; d++) taps *= (double)const_extent(s->u.stage.red[v.over[d].tap]);
+    for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
     return (struct sizes_of){n,          (double)const_extent(s->u.stage.red[0]),
                              taps,       (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]),
                              cells(row), m};
@@ -188,11 +188,14 @@ static expr row_of_b(const struct algorithm_query *q, const double *k, const exp
     expr even = combined(q, k, e, n + n % 2, 2);
     return sum_of(q, even, combined(q, odd, e, last + 2, 2), sign < 0);
 }
-/* A row of A': values at p and -p are first added or subtracted. */
+/* A row of A': values at p and -p are first added or subtracted. If n is odd, the last point has no opposite. */
 static expr row_of_a(const struct algorithm_query *q, const double *k, const expr *e, int n) {
     expr sum = k[0] != 0 ? times(q, k[0], e[0], NULL) : NULL;
-    for (int j = 1; j + 1 < n; j += 2) sum = times(q, k[j], sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]), sum);
-    return k[n - 1] != 0 ? times(q, k[n - 1], e[n - 1], sum) : sum;
+    int j = 1;
+    for (; j + 2 < n; j += 2) sum = times(q, k[j], sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]), sum);
+    for (; j < n; j++)
+        if (k[j] != 0) sum = times(q, k[j], e[j], sum);
+    return sum;
 }
 /* Row i of rows[], where i is a variable: a loop over it gets unrolled. */
 static expr row_by(struct ctx *c, expr i, const expr *rows, int n) {
@@ -304,49 +307,46 @@ static void transform_taps(const struct winograd *m, int dims, double (*w)[PAIRS
         }
 }
 static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
-/* Where the taps of a pair of channels are: those of tiles, [n], from the first of each summed tap, [m]. */
-struct taps {
-    int64_t *along, *over, nalong, nover, all;
-};
-/* Appends to each of the n places those with the other taps of the window; returns how many there are then. */
-static int64_t spread(const struct work *k, const struct slide *w, int64_t *at, int64_t n) {
-    int64_t taps = const_extent(k->sum->u.stage.red[w->tap]), stride = 1, m = n;
-    for (int r = w->tap + 1; r < k->sum->u.stage.nred; r++) stride *= const_extent(k->sum->u.stage.red[r]);
-    for (int64_t j = n; j-- > 0;)
-        for (int64_t t = taps; t-- > 0;) at[j * taps + t] = at[j] + t * stride;
-    return m * taps;
-}
-static struct taps taps_of(const struct work *k) {
-    struct taps t = {.all = 1, .nalong = 1, .nover = 1};
-    for (int r = 1; r < k->sum->u.stage.nred; r++) t.all *= const_extent(k->sum->u.stage.red[r]);
-    t.along = NEWN(&k->q->c->arena, int64_t, t.all), t.over = NEWN(&k->q->c->arena, int64_t, t.all);
-    for (int d = 0; d < k->v.nalong; d++) t.nalong = spread(k, &k->v.along[d], t.along, t.nalong);
-    for (int d = 0; d < k->v.nover; d++) t.nover = spread(k, &k->v.over[d], t.over, t.nover);
-    return t;
+/* Where, among the taps of two channels, the n-th of a window of the row's size is in the given term of `over`; -1: the
+ * last window has no such tap. */
+static int64_t tap_at(const struct work *k, int64_t over, int64_t n) {
+    const struct stmt *s = k->sum;
+    int64_t tap[PLACES + 1] = {0}, at = 0;
+    for (int d = k->v.nover; d-- > 0; over /= k->v.over[d].count)
+        tap[k->v.over[d].tap] += over % k->v.over[d].count * k->v.over[d].unit;
+    for (int d = k->v.nalong; d-- > 0; n /= k->w.taps) tap[k->v.along[d].tap] += n % k->w.taps;
+    for (int r = 1; r < s->u.stage.nred; r++) {
+        int64_t extent = const_extent(s->u.stage.red[r]);
+        if (tap[r] >= extent) return -1;
+        at = at * extent + tap[r];
+    }
+    return at;
 }
 /* [i,j,over,ic,oc]: rounded once, even if they are then multiplied in 16 bits. */
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = k->row->whole ? k->whole.w : given_cells(k->q, b);
-    const struct taps taps = taps_of(k);
-    int64_t out = of->dims[0], in = of->dims[1], all = power(k->w.cells, k->dims);
+    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in);
+    int64_t all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims), terms = 1;
     int64_t dims[TILE_AXES + 1] = {k->w.cells, k->w.cells};
     int rank = k->dims;
-    for (int d = 0; d < k->v.nover; d++) dims[rank++] = const_extent(k->sum->u.stage.red[k->v.over[d].tap]);
+    for (int d = 0; d < k->v.nover; d++) terms *= dims[rank++] = k->v.over[d].count;
     dims[rank++] = in, dims[rank++] = out;
     struct tensor *t = tensor_new(&c->arena, k->cell, dims, rank);
     double w[WINOGRAD_TAPS * WINOGRAD_TAPS][PAIRS] = {{0}}, cell[WINOGRAD_CELLS * WINOGRAD_CELLS][PAIRS];
-    for (int64_t over = 0; over < taps.nover * in; over++)
+    for (int64_t row = 0; row < terms * in; row++)
         for (int64_t from = 0; from < out; from += PAIRS) {
-            int64_t pairs = out - from < PAIRS ? out - from : PAIRS, ic = over % in, first = taps.over[over / in];
-            for (int64_t p = 0; p < pairs; p++)
-                for (int64_t n = 0; n < taps.nalong; n++)
-                    w[n][p] = tensor_f(of, ((from + p) * in + ic) * taps.all + first + taps.along[n]);
+            int64_t pairs = out - from < PAIRS ? out - from : PAIRS, ic = row % in;
+            for (int64_t n = 0; n < taps; n++) {
+                int64_t tap = tap_at(k, row / in, n);
+                for (int64_t p = 0; p < pairs; p++)
+                    w[n][p] = tap < 0 ? 0 : tensor_f(of, ((from + p) * in + ic) * given + tap);
+            }
             transform_taps(&k->w, k->dims, w, cell);
             for (int64_t n = 0; n < all; n++)
                 for (int64_t p = 0; p < pairs; p++) {
-                    int64_t to = (n * taps.nover * in + over) * out + from + p;
+                    int64_t to = (n * terms * in + row) * out + from + p;
                     if (k->row->whole) tensor_set_i(t, to, (int64_t)cell[n][p]);
                     else tensor_set_f(t, to, cell[n][p]);
                 }
@@ -385,7 +385,7 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     red[0] = axis(k, "ic", rows[last]);
     for (int d = 0; d < k->v.nover; d++) {
         const struct slide *w = &k->v.over[d];
-        red[d + 1] = axis(k, "tap", k->sum->u.stage.red[w->tap]->extent);
+        red[d + 1] = axis(k, "tap", x_int(c, w->count));
         at_u[k->dims + d] = x_var(c, red[d + 1]);
         for (int p = 0; p < apart; p++)
             if (axis_at(p) == w->axis) at_v[k->dims + p] = x_add(c, at_v[k->dims + p], x_var(c, red[d + 1]));
@@ -463,14 +463,13 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         integer_product(q, k.sum, &k.whole);
         k.cell = I16, k.sum_type = I32;
     }
-    convolves(q->c, q->k, row->dims, row->taps, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
+    convolves(q->c, q->k, row, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
     k.places = k.sum->u.stage.naxes - 1;
     for (int p = 0; p < k.places; p++) {
         expr extent = o[axis_at(p)]->extent;
         int over = slide_of(k.v.over, k.v.nover, axis_at(p));
         k.tiles[p] = slide_at(&k, p) < 0 ? extent : x_divi(q->c, x_addi(q->c, extent, m - 1), m);
-        k.read[p] =
-            over < 0 ? k.tiles[p] : x_addi(q->c, extent, const_extent(k.sum->u.stage.red[k.v.over[over].tap]) - 1);
+        k.read[p] = over < 0 ? k.tiles[p] : x_addi(q->c, k.tiles[p], k.v.over[over].count - 1);
     }
     if ((k.rows = rows_of_band(&k))) {
         k.from = algorithm_bands(q, k.rows * m);

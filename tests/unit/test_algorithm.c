@@ -11,6 +11,9 @@ static const struct algorithm *winograd_after(const struct algorithm *r) {
     while (r->name && r->bound != winograd_bound);
     return r->name ? r : NULL;
 }
+/* Taps along each axis of a kernel for the row; a split one sums windows, of which the last one lacks a tap. */
+static int kernel_taps(const struct algorithm *row) { return row->split ? 2 * row->taps - 1 : row->taps; }
+static int tile_taps(const struct algorithm *row) { return row->dims == 1 ? row->taps : row->taps * row->taps; }
 Test(algorithm, winograd_matrices_are_those_of_a_convolution) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));) {
         struct winograd w;
@@ -70,8 +73,8 @@ static float *convolved(const struct algorithm *row, const char *algorithm, cons
     const char *size = picture_text(row, high, wide, open),
                *params = arena_printf(&c->arena, "%%x: f32[1,%d,%s]", CHANNELS, size), *window = flat ? "[1]" : "[1,1]",
                *pads = flat ? "[1,2]" : "[1,1,1,2]",
-               *taps = flat ? arena_printf(&c->arena, "[%d]", row->taps)
-                            : arena_printf(&c->arena, "[%d,%d]", row->taps, row->taps);
+               *taps = flat ? arena_printf(&c->arena, "[%d]", kernel_taps(row))
+                            : arena_printf(&c->arena, "[%d,%d]", kernel_taps(row), kernel_taps(row));
     /* windows of one cell, so that operand and result of the convolution lie in blocks of channels */
     const char *nodes = arena_printf(&c->arena,
                                      "%%p: ? = MaxPool(%%x) {kernel_shape=%s} %%h: ? = Conv(%%p, %%w, %%b) "
@@ -85,18 +88,20 @@ static float *convolved(const struct algorithm *row, const char *algorithm, cons
 /* |x| and |w| are 2 at most; the bias is one more term. over: taps of other windows. */
 static void are_near(const struct algorithm *row, const char *what, int over, const float *got, const float *want,
                      int64_t n) {
-    int taps = over * (row->dims == 1 ? row->taps : row->taps * row->taps);
+    int taps = over * tile_taps(row);
     double most = row->bound(row, CHANNELS * over) * CHANNELS * taps * 4 * ldexp(1, -24), worst = 0;
     for (int64_t k = 0; k < n; k++) worst = fmax(worst, fabs((double)got[k] - (double)want[k]));
     cr_expect_leq(worst, most, "%s of %s: %g is off, %g is allowed", row->name, what, worst, most);
     cr_expect_leq(worst, 1e-3 * sqrt(over), "%s of %s: %g", row->name, what, worst); /* of sums of about 50 */
 }
+/* How many windows of the row's size make a kernel of so many taps. */
+static int terms_of(const struct algorithm *row, int taps) { return (taps + tile_taps(row) - 1) / tile_taps(row); }
 static void within_bound(const struct algorithm *row, const char *target, int high, int wide, bool open, bool border) {
     const char *name = row->name;
     struct text t = {0};
-    int taps = row->dims == 1 ? row->taps : row->taps * row->taps;
-    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "24,16,%d", taps)
-                                      : arena_printf(&c->arena, "24,16,%d,%d", row->taps, row->taps);
+    int t1 = kernel_taps(row), taps = row->dims == 1 ? t1 : t1 * t1;
+    const char *dims =
+        row->dims == 1 ? arena_printf(&c->arena, "24,16,%d", taps) : arena_printf(&c->arena, "24,16,%d,%d", t1, t1);
     if (open) text_add(&t, SYMBOLS);
     constant(&t, "w", dims, RESULTS * CHANNELS * taps);
     constant(&t, "b", "24", RESULTS);
@@ -109,14 +114,14 @@ static void within_bound(const struct algorithm *row, const char *target, int hi
     cr_assert_eq(n, count);
     cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", name)), "%s", choices);
     cr_expect_not(strstr(direct, "taken: winograd"), "%s", direct);
-    are_near(row, arena_printf(&c->arena, "%d x %d", high, wide), 1, got, want, n);
+    are_near(row, arena_printf(&c->arena, "%d x %d", high, wide), terms_of(row, taps), got, want, n);
     free(got), free(want), free(x), text_free(&t);
 }
 Test(algorithm, winograd_stays_within_its_bound) {
     static const int sizes[][2] = {{1, 1}, {2, 3}, {5, 7}, {8, 8}, {13, 4}, {6, 14}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (const struct algorithm *r = NULL; (r = winograd_after(r));)
-            if ((r->dims == 1 ? sizes[k][0] * sizes[k][1] : sizes[k][0]) + 3 > r->taps)
+            if ((r->dims == 1 ? sizes[k][0] * sizes[k][1] : sizes[k][0]) + 3 > kernel_taps(r))
                 within_bound(r, "x86-avx2", sizes[k][0], sizes[k][1], false, false),
                     within_bound(r, "x86-avx2", sizes[k][0], sizes[k][1], true, false);
 }
@@ -158,7 +163,7 @@ static const struct beside {
 static const char *with_taps(const struct algorithm *row, const char *kernel) {
     struct text t = {0};
     for (const char *p = kernel; *p; p++)
-        if (*p == 'T') text_printf(&t, "%d", row->taps);
+        if (*p == 'T') text_printf(&t, "%d", kernel_taps(row));
         else text_printf(&t, "%c", *p);
     const char *s = arena_printf(&c->arena, "%s", t.s);
     text_free(&t);
@@ -167,7 +172,7 @@ static const char *with_taps(const struct algorithm *row, const char *kernel) {
 static void beside_within_bound(const struct algorithm *row, const struct beside *b) {
     struct text t = {0};
     int64_t dims[8], cells = 1, n, count;
-    int rank = 0, taps = row->dims == 1 ? row->taps : row->taps * row->taps;
+    int rank = 0;
     for (const char *p = b->x; *p; p += strcspn(p, ","), p += *p == ',') cells *= dims[rank++] = atoi(p);
     int all = 1;
     const char *kernel = with_taps(row, b->kernel), *choices, *direct,
@@ -187,7 +192,7 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
               computed("direct", "x86-avx2", t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &count, &direct);
     cr_assert_eq(n, count);
     cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", row->name)), "%s: %s", what, choices);
-    are_near(row, what, all / taps, got, want, n);
+    are_near(row, what, terms_of(row, all), got, want, n);
     free(got), free(want), free(x), text_free(&t);
 }
 Test(algorithm, winograd_beside_other_axes_stays_within_its_bound) {
