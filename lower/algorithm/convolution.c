@@ -2,9 +2,11 @@
 #include "lower/algorithm/convolution.h"
 #include "lower/algorithm/rows.h"
 
-/* index = axis + tap + *offset */
-static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
-    return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
+/* index = axis + step * tap + offset */
+static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, struct slide *w) {
+    expr rest;
+    return x_linear_in(c, index, tap, &w->step, &rest) && w->step > 0 &&
+           x_is_int(x_sub(c, rest, x_var(c, axis)), &w->offset);
 }
 static bool find_slide(struct ctx *c, const struct problem *k, int tap, struct slide *w) {
     const struct stmt *s = k->sum;
@@ -12,7 +14,7 @@ static bool find_slide(struct ctx *c, const struct problem *k, int tap, struct s
     for (w->at = 0; w->at < k->a.read->n - k->a.read->has_fill; w->at++)
         for (w->axis = 0; w->axis < s->u.stage.naxes; w->axis++)
             if (w->axis != CHANNEL_AXIS &&
-                slides_by(c, k->a.read->arg[w->at], s->u.stage.axes[w->axis], s->u.stage.red[tap], &w->offset))
+                slides_by(c, k->a.read->arg[w->at], s->u.stage.axes[w->axis], s->u.stage.red[tap], w))
                 return true;
     return false;
 }

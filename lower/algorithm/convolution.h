@@ -8,8 +8,8 @@
  * axes of the sum stand beside them: pictures, and those along which the kernel has one tap. */
 enum { CHANNEL_AXIS = 1, PLACES = 4 }; /* of results, whose other axes are at most PLACES; of taps, channels are 0 */
 struct slide {
-    int tap, axis, at; /* summed taps, axis of the sum, dim of the operand: at = axis + tap + offset */
-    int64_t offset;
+    int tap, axis, at; /* summed taps, axis of the sum, dim of the operand: at = axis + step * tap + offset */
+    int64_t step, offset;
     int64_t count, unit; /* of `over`: so many terms, of so many taps each */
 };
 struct convolution {

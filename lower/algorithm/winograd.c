@@ -136,8 +136,11 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
     struct convolution v;
     double n = 1, m = row->tile, taps = 1;
     convolves(q->c, q->k, row, NULL, &v);
-    for (int d = 0; d < s->u.stage.naxes; d++)
-        if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / (slide_of(v.along, v.nalong, d) < 0 ? 1 : m));
+    for (int d = 0; d < s->u.stage.naxes; d++) {
+        int along = slide_of(v.along, v.nalong, d);
+        double cells = along < 0 ? 1 : m * (double)v.along[along].step;
+        if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / cells) * (along < 0 ? 1 : cells / m);
+    }
     for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
     return (struct sizes_of){n,          (double)const_extent(s->u.stage.red[0]),
                              taps,       (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]),
@@ -203,6 +206,14 @@ static expr row_by(struct ctx *c, expr i, const expr *rows, int n) {
     for (int k = n - 1; k-- > 0;) e = x_select(c, x_cmp(c, X_EQ, i, x_int(c, k)), rows[k], e);
     return e;
 }
+/* An axis of the tiles: an axis of the sum, of which `along` windows slide along it (-1: none) and are summed over it
+ * (-1). Cells that the taps of dilated windows meet are in one phase, whose tiles a place counts, and another the
+ * phases. */
+struct place {
+    int axis, along, over;
+    bool phase;
+    expr tiles, read; /* how many there are, and how many of the operand */
+};
 struct work {
     const struct algorithm_query *q;
     const struct algorithm *row;
@@ -213,9 +224,9 @@ struct work {
     struct stmt *sum;
     int dims, places;
     struct convolution v;
-    expr tiles[PLACES], read[PLACES]; /* how many there are along each axis but the channels, and of the operand */
-    int64_t rows;                     /* of tiles, in a band; 0: there are no bands */
-    expr from;                        /* the band's first row of the result */
+    struct place place[PLACES + 2];
+    int64_t rows; /* of tiles, in a band; 0: there are no bands */
+    expr from;    /* the band's first row of the result */
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
     return var_new(k->q->c, name, extent);
@@ -225,16 +236,26 @@ static const struct var *small(const struct work *k, const char *name, int n) {
 }
 /* Axes of transformed tiles: their cells (one axis or two), the other axes of the sum, of which `along` count tiles,
  * the channel. */
-enum { TILE_AXES = 2 + PLACES + 1 };
+enum { TILE_AXES = 2 + PLACES + 2 + 1 };
 static const char *const cell_axes[] = {"i", "j"}, *const tile_axes[] = {"high", "wide"};
 static int axes_of_tiles(const struct work *k) { return k->dims + k->places + 1; }
-/* The axis of the sum at place p. */
-static int axis_at(int p) { return p < CHANNEL_AXIS ? p : p + 1; }
-/* Which of the windows slides along it; -1: none. */
-static int slide_at(const struct work *k, int p) { return slide_of(k->v.along, k->v.nalong, axis_at(p)); }
-static const char *name_of_place(const struct work *k, int p) {
-    int d = slide_at(k, p);
-    return d >= 0 ? tile_axes[2 - k->dims + d] : p == 0 ? "n" : k->sum->u.stage.axes[axis_at(p)]->name;
+static const char *name_of(const struct work *k, const struct place *p) {
+    if (p->phase) return "phase";
+    return p->along >= 0 ? tile_axes[2 - k->dims + p->along] : p->axis == 0 ? "n" : k->sum->u.stage.axes[p->axis]->name;
+}
+static void find_places(struct work *k) {
+    struct ctx *c = k->q->c;
+    const struct convolution *v = &k->v;
+    for (int d = 0; d < k->sum->u.stage.naxes; d++) {
+        if (d == CHANNEL_AXIS) continue;
+        struct place p = {.axis = d, .along = slide_of(v->along, v->nalong, d), .over = slide_of(v->over, v->nover, d)};
+        int64_t step = p.along < 0 ? 1 : v->along[p.along].step, cells = p.along < 0 ? 1 : k->w.tile * step;
+        if (step > 1) k->place[k->places++] = (struct place){d, p.along, -1, true, x_int(c, step), x_int(c, step)};
+        p.tiles = p.read = x_divi(c, x_addi(c, k->sum->u.stage.axes[d]->extent, cells - 1), cells);
+        if (p.over >= 0)
+            p.read = x_addi(c, p.tiles, (v->over[p.over].count - 1) * (p.along < 0 ? v->over[p.over].step : 1));
+        k->place[k->places++] = p;
+    }
 }
 /* One pass of a transform along the axis `at` (0 or 1) of the buffer's first: rows of the matrix over its cells. */
 static struct buf *pass(const struct work *k, const char *name, bool back, int at, struct buf *from, expr channels,
@@ -245,7 +266,7 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
     const struct var *axes[TILE_AXES];
     for (int d = 0; d < k->dims; d++) axes[d] = small(k, cell_axes[d], d > at ? a : rows);
     for (int p = 0; p < k->places; p++)
-        axes[k->dims + p] = axis(k, name_of_place(k, p), (back ? k->tiles : k->read)[p]);
+        axes[k->dims + p] = axis(k, name_of(k, &k->place[p]), back ? k->place[p].tiles : k->place[p].read);
     axes[n - 1] = axis(k, "c", channels);
     for (int d = 0; d < n; d++) index[d] = to[d] = x_var(c, axes[d]);
     for (int j = 0; j < a; j++) {
@@ -265,7 +286,7 @@ static expr index_beside(const struct work *k, expr at, const expr *index) {
     const struct stmt *s = k->sum;
     for (int r = 1; r < s->u.stage.nred; r++)
         if (!has_taps(s, r)) at = x_subst1(c, at, s->u.stage.red[r], x_int(c, 0));
-    for (int p = 0; p < k->places; p++) at = x_subst1(c, at, s->u.stage.axes[axis_at(p)], index[k->dims + p]);
+    for (int p = 0; p < k->places; p++) at = x_subst1(c, at, s->u.stage.axes[k->place[p].axis], index[k->dims + p]);
     return at;
 }
 /* Cell [i,j] of a tile of the operand; 0 outside of the operand. */
@@ -275,14 +296,16 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
     int rank = x->n - x->has_fill;
     for (int p = 0; p < rank; p++)
         at[p] = p == k->v.channel ? index[axes_of_tiles(k) - 1] : index_beside(k, x->arg[p], index);
+    for (int d = 0; d < k->v.nalong; d++) at[k->v.along[d].at] = x_int(c, k->v.along[d].offset);
     for (int p = 0; p < k->places; p++) {
-        int d = slide_at(k, p), over = slide_of(k->v.over, k->v.nover, axis_at(p));
-        expr first = index[k->dims + p];
-        if (over >= 0) at[k->v.over[over].at] = x_addi(c, first, k->v.over[over].offset);
-        if (d < 0) continue;
-        first = x_muli(c, first, k->w.tile);
-        if (d == 0 && k->rows) first = x_add(c, k->from, first);
-        at[k->v.along[d].at] = x_addi(c, x_add(c, first, index[d]), k->v.along[d].offset);
+        const struct place *w = &k->place[p];
+        expr i = index[k->dims + p];
+        if (w->along >= 0) {
+            const struct slide *v = &k->v.along[w->along];
+            if (!w->phase) i = x_muli(c, x_add(c, x_muli(c, i, k->w.tile), index[w->along]), v->step);
+            if (!w->phase && w->along == 0 && k->rows) i = x_add(c, k->from, i);
+            at[v->at] = x_add(c, at[v->at], i);
+        } else if (w->over >= 0) at[k->v.over[w->over].at] = x_addi(c, i, k->v.over[w->over].offset);
     }
     if (!k->row->whole) return x_load(c, from, at, rank, x_num(c, F32, 0));
     return x_sub(c, x_load(c, from, at, rank, k->whole.za), k->whole.za);
@@ -356,7 +379,7 @@ static struct buf *weights(const struct work *k) {
 /* Places up to the last one with a summed window stay axes of the products; the others become rows of one matrix. */
 static int places_apart(const struct work *k) {
     int n = k->places;
-    while (n > 0 && slide_of(k->v.over, k->v.nover, axis_at(n - 1)) < 0) n--;
+    while (n > 0 && k->place[n - 1].over < 0) n--;
     return n;
 }
 /* The products: one matrix product for each cell, with all tiles as rows; summed over the taps of other windows. */
@@ -366,9 +389,9 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     expr rows[TILE_AXES], extent[TILE_AXES], at_v[TILE_AXES], at_u[TILE_AXES + 1], at[TILE_AXES];
     const struct var *axes[2][TILE_AXES], *red[PLACES + 1];
     for (int d = 0; d < k->dims; d++) rows[d] = extent[d] = v->logical[d];
-    for (int p = 0; p < apart; p++) rows[k->dims + p] = k->read[p], extent[k->dims + p] = k->tiles[p];
+    for (int p = 0; p < apart; p++) rows[k->dims + p] = k->place[p].read, extent[k->dims + p] = k->place[p].tiles;
     if (tile < last) rows[tile] = x_int(c, 1);
-    for (int p = apart; p < k->places; p++) rows[tile] = x_mul(c, rows[tile], k->tiles[p]);
+    for (int p = apart; p < k->places; p++) rows[tile] = x_mul(c, rows[tile], k->place[p].tiles);
     if (tile < last) extent[tile] = rows[tile];
     rows[last] = v->logical[axes_of_tiles(k) - 1], extent[last] = u->logical[u->nlogical - 1];
     struct buf *all = algorithm_view(k->q, k->out, "tiles", v, rows, n);
@@ -378,17 +401,20 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
                               d < k->dims ? cell_axes[d]
                               : d == last ? "oc"
                               : d == tile ? "tile"
-                                          : name_of_place(k, d - k->dims),
+                                          : name_of(k, &k->place[d - k->dims]),
                               extent[d]);
     for (int d = 0; d < n; d++) at_v[d] = x_var(c, axes[0][d]), at[d] = x_var(c, axes[1][d]);
     for (int d = 0; d < k->dims; d++) at_u[d] = at_v[d];
     red[0] = axis(k, "ic", rows[last]);
     for (int d = 0; d < k->v.nover; d++) {
-        const struct slide *w = &k->v.over[d];
-        red[d + 1] = axis(k, "tap", x_int(c, w->count));
+        red[d + 1] = axis(k, "tap", x_int(c, k->v.over[d].count));
         at_u[k->dims + d] = x_var(c, red[d + 1]);
-        for (int p = 0; p < apart; p++)
-            if (axis_at(p) == w->axis) at_v[k->dims + p] = x_add(c, at_v[k->dims + p], x_var(c, red[d + 1]));
+    }
+    for (int p = 0; p < apart; p++) {
+        const struct place *w = &k->place[p];
+        if (w->over < 0) continue;
+        expr tap = x_var(c, red[w->over + 1]), *at_p = &at_v[k->dims + p];
+        *at_p = x_add(c, *at_p, x_muli(c, tap, w->along < 0 ? k->v.over[w->over].step : 1));
     }
     at_u[u->nlogical - 1] = at_v[last], at_u[u->nlogical - 2] = at_v[last] = x_var(c, red[0]);
     struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, red, k->v.nover + 1,
@@ -399,7 +425,7 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
 static struct buf *results(const struct work *k, struct buf *p) {
     expr dims[TILE_AXES], channels = p->logical[p->nlogical - 1];
     for (int d = 0; d < k->dims; d++) dims[d] = p->logical[d];
-    for (int d = 0; d < k->places; d++) dims[k->dims + d] = k->tiles[d];
+    for (int d = 0; d < k->places; d++) dims[k->dims + d] = k->place[d].tiles;
     dims[axes_of_tiles(k) - 1] = channels;
     struct buf *y = algorithm_view(k->q, k->out, "products", p, dims, axes_of_tiles(k));
     if (k->dims == 2) y = pass(k, "columns", true, 0, y, channels, cell_of);
@@ -422,10 +448,11 @@ static void replace_sum(const struct work *k, struct buf *y) {
     const struct var **o = k->sum->u.stage.axes;
     expr at[TILE_AXES];
     for (int p = 0; p < k->places; p++) {
-        int d = slide_at(k, p);
-        expr x = x_var(c, o[axis_at(p)]);
-        at[k->dims + p] = d < 0 ? x : x_divi(c, x, k->w.tile);
-        if (d >= 0) at[d] = x_modi(c, x, k->w.tile);
+        const struct place *w = &k->place[p];
+        expr x = x_var(c, o[w->axis]);
+        int64_t step = w->along < 0 ? 1 : k->v.along[w->along].step;
+        at[k->dims + p] = w->phase ? x_modi(c, x, step) : x_divi(c, x, w->along < 0 ? 1 : step * k->w.tile);
+        if (w->along >= 0) at[w->along] = x_modi(c, x_divi(c, x, step), k->w.tile);
     }
     at[axes_of_tiles(k) - 1] = x_var(c, o[CHANNEL_AXIS]);
     expr value = x_load(c, y, at, axes_of_tiles(k), NULL);
@@ -443,7 +470,7 @@ static int64_t rows_of_band(const struct work *k) {
     struct sizes_of z = sizes_of(k->q, k->row);
     int64_t high, wide;
     if (k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 || !algorithm_has_rows(k->q)) return 0;
-    if (!x_is_int(k->tiles[1], &high) || !x_is_int(k->tiles[2], &wide) || high < 2) return 0;
+    if (!x_is_int(k->place[1].tiles, &high) || !x_is_int(k->place[2].tiles, &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
     double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
     if (all <= (double)(m->last_bytes ? m->last_bytes : m->l2.bytes) || row > 2 * room) return 0;
@@ -456,7 +483,6 @@ static int64_t rows_of_band(const struct work *k) {
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
     struct work k = {.q = q, .row = row, .out = out, .sum = q->k->sum, .dims = row->dims, .cell = F32, .sum_type = F32};
-    const struct var **o = k.sum->u.stage.axes;
     int m = row->tile;
     matrices(row, &k.w);
     if (row->whole) {
@@ -464,16 +490,10 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         k.cell = I16, k.sum_type = I32;
     }
     convolves(q->c, q->k, row, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
-    k.places = k.sum->u.stage.naxes - 1;
-    for (int p = 0; p < k.places; p++) {
-        expr extent = o[axis_at(p)]->extent;
-        int over = slide_of(k.v.over, k.v.nover, axis_at(p));
-        k.tiles[p] = slide_at(&k, p) < 0 ? extent : x_divi(q->c, x_addi(q->c, extent, m - 1), m);
-        k.read[p] = over < 0 ? k.tiles[p] : x_addi(q->c, k.tiles[p], k.v.over[over].count - 1);
-    }
+    find_places(&k);
     if ((k.rows = rows_of_band(&k))) {
         k.from = algorithm_bands(q, k.rows * m);
-        k.tiles[1] = k.read[1] = x_int(q->c, k.rows);
+        k.place[1].tiles = k.place[1].read = x_int(q->c, k.rows);
     }
     algorithm_part(q, out, "its operand's tiles");
     struct buf *x = q->k->a.read->u.buf;

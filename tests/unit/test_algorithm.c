@@ -135,29 +135,39 @@ Test(algorithm, winograd_in_bands_stays_within_its_bound) {
 /* Axes beside those along which windows slide: `T` stands for the taps of the row in a kernel's shape. */
 static const struct beside {
     int dims; /* of the row */
-    const char *x, *kernel, *strides, *before;
+    const char *x, *kernel, *attrs, *before;
 } beside[] = {
-    {1, "1,16,13,9", "T,1", "1,1", "MaxPool(%x) {kernel_shape=[1,1]}"},
-    {1, "2,16,9,13", "1,T", "1,1", "MaxPool(%x) {kernel_shape=[1,1]}"},
-    {1, "1,16,13,9", "T,1", "1,2", "MaxPool(%x) {kernel_shape=[1,1]}"},
-    {1, "2,13,7,16", "T,1", "1,1", "Transpose(%x) {perm=[0,3,1,2]}"},
-    {1, "1,16,11,4,5", "T,1,1", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {1, "2,16,3,12,5", "1,T,1", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "1,16,3,11,9", "1,T,T", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "2,16,10,3,9", "T,1,T", "1,2,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "1,7,9,3,16", "T,T,1", "1,1,1", "Transpose(%x) {perm=[0,4,1,2,3]}"},
+    {1, "1,16,13,9", "T,1", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,16,9,13", "1,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "1,16,13,9", "T,1", "strides=[1,2]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,13,7,16", "T,1", "", "Transpose(%x) {perm=[0,3,1,2]}"},
+    {1, "1,16,11,4,5", "T,1,1", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {1, "2,16,3,12,5", "1,T,1", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,3,11,9", "1,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "2,16,10,3,9", "T,1,T", "strides=[1,2,1]", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,7,9,3,16", "T,T,1", "", "Transpose(%x) {perm=[0,4,1,2,3]}"},
     /* other windows, whose taps are summed as in the definition */
-    {1, "1,16,9,7", "T,2", "1,1", "MaxPool(%x) {kernel_shape=[1,1]}"},
-    {1, "2,16,7,9", "2,T", "1,1", "MaxPool(%x) {kernel_shape=[1,1]}"},
-    {1, "2,9,7,16", "4,T", "1,1", "Transpose(%x) {perm=[0,3,1,2]}"},
-    {1, "1,16,5,9,4", "2,T,2", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {1, "1,16,5,4,9", "1,2,T", "2,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {1, "1,16,9,4,5", "T,2,1", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "1,16,5,9,8", "T,T,T", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "2,16,4,9,8", "2,T,T", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "1,16,9,4,8", "T,2,T", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "1,16,8,9,4", "T,T,2", "1,1,1", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
-    {2, "1,5,8,7,16", "T,T,T", "1,1,1", "Transpose(%x) {perm=[0,4,1,2,3]}"},
+    {1, "1,16,9,7", "T,2", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,16,7,9", "2,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,9,7,16", "4,T", "", "Transpose(%x) {perm=[0,3,1,2]}"},
+    {1, "1,16,5,9,4", "2,T,2", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {1, "1,16,5,4,9", "1,2,T", "strides=[2,1,1]", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {1, "1,16,9,4,5", "T,2,1", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,5,9,8", "T,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "2,16,4,9,8", "2,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,9,4,8", "T,2,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,8,9,4", "T,T,2", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,5,8,7,16", "T,T,T", "", "Transpose(%x) {perm=[0,4,1,2,3]}"},
+    /* dilated windows */
+    {1, "1,16,23,3", "T,1", "dilations=[2,1]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "2,16,3,29", "1,T", "dilations=[1,3]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "1,16,9,23", "2,T", "dilations=[3,2]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {1, "1,16,23,3", "T,1", "dilations=[2,1], strides=[1,2]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {2, "1,16,19,22", "T,T", "dilations=[2,3]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {2, "2,16,9,8", "T,T", "dilations=[1,2]", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {2, "1,16,5,13,14", "2,T,T", "dilations=[2,2,1]", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,13,3,14", "T,1,T", "dilations=[2,1,1]", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,17,9,16", "T,T", "dilations=[4,2]", "Transpose(%x) {perm=[0,3,1,2]}"},
 };
 /* The kernel's shape with the row's taps. */
 static const char *with_taps(const struct algorithm *row, const char *kernel) {
@@ -176,12 +186,13 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
     for (const char *p = b->x; *p; p += strcspn(p, ","), p += *p == ',') cells *= dims[rank++] = atoi(p);
     int all = 1;
     const char *kernel = with_taps(row, b->kernel), *choices, *direct,
-               *what = arena_printf(&c->arena, "%s by %s", b->x, kernel), *window = rank == 5 ? "1,1,1" : "1,1";
+               *what = arena_printf(&c->arena, "%s by %s {%s}", b->x, kernel, b->attrs),
+               *window = rank == 5 ? "1,1,1" : "1,1";
     for (const char *p = kernel; *p; p += strcspn(p, ","), p += *p == ',') all *= atoi(p);
     const char *nodes = arena_printf(&c->arena,
-                                     "%%t: ? = %s %%h: ? = Conv(%%t, %%w, %%b) {auto_pad=\"SAME_UPPER\", "
-                                     "strides=[%s]} %%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[%s]}",
-                                     b->before, b->strides, window);
+                                     "%%t: ? = %s %%h: ? = Conv(%%t, %%w, %%b) {auto_pad=\"SAME_UPPER\"%s%s} "
+                                     "%%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[%s]}",
+                                     b->before, *b->attrs ? ", " : "", b->attrs, window);
     constant(&t, "w", arena_printf(&c->arena, "24,16,%s", kernel), RESULTS * CHANNELS * all);
     constant(&t, "b", "24", RESULTS);
     float *x = malloc(sizeof *x * (size_t)cells);
