@@ -19,4 +19,6 @@ E ms_bits(E byte, E from, int64_t bits);
 bool ms_known_bits(int64_t bits);  /* 2, 4 or 8; else a diagnostic */
 bool ms_is_block(int64_t size);    /* a power of 2 from 16 on */
 bool ms_known_block(int64_t size); /* the same; else a diagnostic */
+/* A constant of the same cells with these dims, where indices stand by themselves; t, if it is none or has others. */
+T ms_of_dims(const char *name, T t, const int64_t *dims, int n);
 #endif

@@ -18,6 +18,17 @@ bool ms_known_block(int64_t size) {
     return ok;
 }
 
+T ms_of_dims(const char *name, T t, const int64_t *dims, int n) {
+    const struct tensor *data = has(t) ? const_of(t) : NULL;
+    int64_t cells = 1;
+    for (int k = 0; k < n; k++) cells *= dims[k];
+    if (!data || data->rank == n || tensor_count(data) != cells) return t;
+    struct tensor *same = arena_copy(&up_ctx(def_node())->arena, data, sizeof *data);
+    same->rank = n;
+    for (int k = 0; k < n; k++) same->dims[k] = dims[k];
+    return const_table(name, same);
+}
+
 /* ---- MatMulBnb4: B holds N * K codes of 4 bits, the first of a byte in its upper half, absmax one factor a block */
 static E code_value(E code, bool normal) {
     static const double fp4[] = {0, 0.00520833333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25},
@@ -37,10 +48,14 @@ static E code_value(E code, bool normal) {
                                  0.5626170039176941,
                                  0.7229568362236023,
                                  1};
-    E v = typed(F32, normal ? nf4[15] : -fp4[7]);
-    for (int k = 14; k >= 0; k--)
-        v = sel(eq(code, typed(I32, k)), typed(F32, normal ? nf4[k] : k < 8 ? fp4[k] : -fp4[k - 8]), v);
-    return v;
+    const double *values = normal ? nf4 : fp4;
+    E v[16];
+    for (int k = 0; k < 16; k++) v[k] = typed(F32, normal || k < 8 ? values[k] : -values[k - 8]);
+    for (int bit = 3; bit >= 0; bit--) { /* half of what is left at each: fewer choices than one for each value */
+        E set = ne(and_(code, typed(I32, 1 << bit)), typed(I32, 0));
+        for (int k = 0; k < 1 << bit; k++) v[k] = sel(set, v[k + (1 << bit)], v[k]);
+    }
+    return v[0];
 }
 static void op_matmulbnb4(void) {
     T a = in(0), b = in(1), absmax = in(2);
@@ -55,14 +70,27 @@ static void op_matmulbnb4(void) {
     require(eq(dim(a, r - 1), idx(inner)), "the last axis of A does not fit the weights");
     require(eq(numel(b), idx((n * k + 1) / 2)), "B: the size does not fit");
     require(eq(numel(absmax), idx((n * k + block - 1) / block)), "absmax: the size does not fit");
-    X o = axes(push(sub_list(shape(a), 0, r - 1), idx(outer)));
-    E s = raxis(idx(inner), "k"), row = turned ? o.v[r - 1] : s, col = turned ? s : o.v[r - 1];
-    E flat = add(mul(row, idx(k)), col), low = eq(mod_(flat, idx(2)), idx(1));
-    E byte = cast(I32, at(b, unflatten_index(within(div_(flat, idx(2)), numel(b)), shape(b))));
-    E code = sel(low, and_(byte, typed(I32, 15)), shr_(byte, typed(I32, 4)));
-    E factor = at(absmax, unflatten_index(within(div_(flat, idx(block)), numel(absmax)), shape(absmax)));
+    X o = axes(push(sub_list(shape(a), 0, r - 1), idx(outer))), sums;
+    E code, factor, s;
+    int64_t blocks = k / block;
+    T rows = ms_of_dims("weights", b, (const int64_t[]){n, blocks, block / 2}, 3);
+    T factors = ms_of_dims("factors", absmax, (const int64_t[]){n, blocks}, 2);
+    bool vectors = rank(b) == 1 && rank(absmax) == 1, apart = vectors && rank(rows) == 3 && rank(factors) == 2;
+    if (turned && k % block == 0 && apart) { /* separate indices, as in MatMulNBits */
+        sums = raxes(list3(idx(blocks), idx(block / 2), idx(2)), "block byte part");
+        E row = o.v[r - 1], byte = at(rows, list3(row, sums.v[0], sums.v[1]));
+        code = ms_bits(byte, sub(idx(1), sums.v[2]), 4);
+        factor = at(factors, list2(row, sums.v[0]));
+        s = add(mul(add(mul(sums.v[0], idx(block / 2)), sums.v[1]), idx(2)), sums.v[2]);
+    } else {
+        sums = list1(s = raxis(idx(inner), "k"));
+        E flat = add(mul(turned ? o.v[r - 1] : s, idx(k)), turned ? s : o.v[r - 1]);
+        E byte = at(b, unflatten_index(within(div_(flat, idx(2)), numel(b)), shape(b)));
+        code = ms_bits(byte, sub(idx(1), mod_(flat, idx(2))), 4);
+        factor = at(absmax, unflatten_index(within(div_(flat, idx(block)), numel(absmax)), shape(absmax)));
+    }
     E v = mul(at(a, put(o, r - 1, within(s, dim(a, r - 1)))), mul(code_value(code, type == 1), factor));
-    T y = reduce("acc", F32, o, RED_SUM, list1(s), v, NULL);
+    T y = reduce("acc", F32, o, RED_SUM, sums, v, NULL);
     if (y) out(0, dtype(a), o, at(y, o));
 }
 

@@ -15,18 +15,6 @@ static bool sized(T t, E rows, E columns, const char *what) {
     return true;
 }
 
-/* A constant of the same cells with these dims, where indices stand by themselves; t, if it is none or has others. */
-static T of_dims(const char *name, T t, const int64_t *dims, int n) {
-    const struct tensor *data = has(t) ? const_of(t) : NULL;
-    int64_t cells = 1;
-    for (int k = 0; k < n; k++) cells *= dims[k];
-    if (!data || data->rank == n || tensor_count(data) != cells) return t;
-    struct tensor *same = arena_copy(&up_ctx(def_node())->arena, data, sizeof *data);
-    same->rank = n;
-    for (int k = 0; k < n; k++) same->dims[k] = dims[k];
-    return const_table(name, same);
-}
-
 /* ---- MatMulNBits: A [.., K] times the transpose of B [N, blocks, bytes of a block] */
 struct nbits {
     int64_t bits, block, n, k;
@@ -62,10 +50,11 @@ static bool read_nbits(struct nbits *p) {
         if (rank(in(5)) != 1) return fail(E_RANK, "the bias has rank %d, not 1", rank(in(5))), false;
         require(eq(dim(in(5), 0), idx(p->n)), "the bias does not have N elements");
     }
-    p->b = of_dims("weights", b, (const int64_t[]){p->n, blocks, p->block / per_byte}, 3);
-    p->scales = of_dims("scales", in(2), (const int64_t[]){p->n, blocks}, 2);
-    p->zeros =
-        has(zero) ? of_dims("zeros", zero, (const int64_t[]){p->n, dtype(zero) == U8 ? zero_bytes : blocks}, 2) : zero;
+    p->b = ms_of_dims("weights", b, (const int64_t[]){p->n, blocks, p->block / per_byte}, 3);
+    p->scales = ms_of_dims("scales", in(2), (const int64_t[]){p->n, blocks}, 2);
+    p->zeros = has(zero)
+                   ? ms_of_dims("zeros", zero, (const int64_t[]){p->n, dtype(zero) == U8 ? zero_bytes : blocks}, 2)
+                   : zero;
     return true;
 }
 static E nbits_weight(const struct nbits *p, E n, E k) {
