@@ -3,7 +3,9 @@
 #include "lower/ops/ms.h"
 #include "lower/ops/window.h"
 
-/* The operator by that name on the same inputs, of which these (a mask) and the result have the channels last. */
+/* The operator by that name on the same inputs, of which these (a mask) and the result have the channels last. The
+ * weights of NhwcConv have them last, too, which the schema does not say: its kernels for GPUs and the optimiser that
+ * writes it do. */
 static void channels_last(const char *domain, const char *op, unsigned moved) {
     enum { MANY = 9 };
     V ins[MANY];
@@ -12,7 +14,7 @@ static void channels_last(const char *domain, const char *op, unsigned moved) {
     struct node *y = n_with_attrs(domain, op, ins, n, 1);
     if (def_infer(y->in->graph, y)) gout(0, moved ? n_channels_last(y->outs.v[0]) : y->outs.v[0]);
 }
-static void exp_conv(void) { channels_last("", "Conv", 1); }
+static void exp_conv(void) { channels_last("", "Conv", 1 | 2); }
 static void exp_fusedconv(void) { channels_last("com.microsoft", "FusedConv", 1 | 8); }
 static void exp_maxpool(void) { channels_last("", "MaxPool", 1); }
 static void exp_qlinearconv(void) { channels_last("", "QLinearConv", int_attr("channels_last") ? 1 : 0); }

@@ -209,6 +209,8 @@ def nhwc_conv(r, n, op):
     x, filters, bias = f32(n, b, h, w, c), f32(n, m, c // group, *k), maybe(r, f32(n, m))
     y = np.moveaxis(convolution(np.moveaxis(x, -1, 1), filters, bias, strides, pads), 1, -1)
     ins, more = [x, filters, bias], {}
+    if op == "NhwcConv":
+        ins[1] = np.ascontiguousarray(np.moveaxis(filters, 1, -1))
     if op == "NhwcFusedConv":
         z = maybe(r, f32(n, *y.shape), 0.5)
         ins.append(z)

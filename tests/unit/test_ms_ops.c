@@ -261,8 +261,8 @@ Test(ms_ops, fused) {
           "%y: ? = SimplifiedLayerNormalization(%x, %s) {epsilon=0.0}", LIST(0.84852814, 2.2627417));
 }
 Test(ms_ops, layouts) {
-    gives("const %x: f32[1,1,2,2] = [1.0,2.0,3.0,4.0] const %w: f32[1,2,1,2] = [1.0,10.0,100.0,1000.0]",
-          "%y: ? = " MS "NhwcConv(%x, %w)", LIST(4231));
+    gives("const %x: f32[1,1,2,2] = [1.0,2.0,3.0,4.0] const %w: f32[1,1,2,2] = [1.0,100.0,10.0,1000.0]",
+          "%y: ? = " MS "NhwcConv(%x, %w) {kernel_shape=[1,2]}", LIST(4231));
     gives(
         "const %x: f32[1,1,2,1] = [1.0,-2.0] const %w: f32[2,1,1,1] = [1.0,10.0] const %z: f32[1,1,2,2] = [0.0,1.0,2.0,"
         "3.0]",
