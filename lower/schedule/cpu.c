@@ -33,13 +33,15 @@ static bool is_table(const struct plan *u, const struct stmt *s) {
     }
     return table;
 }
-void plan_inline_maps(struct plan *u) {
+void plan_inline_others(struct plan *u, bool (*stays)(struct plan *u, const struct stmt *s)) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];
-        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM && !is_table(u, s))
+        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM && !is_table(u, s) &&
+            !(stays && stays(u, s)))
             step_inline(&u->s, s->u.stage.buf->base);
     }
 }
+void plan_inline_maps(struct plan *u) { plan_inline_others(u, NULL); }
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most) {
     int64_t units = (extent + unit - 1) / unit, tiles = (units + most - 1) / most, q = units / tiles * unit,

@@ -14,6 +14,7 @@ const char *no_plain_product(const struct problem *k);
 /* The same, but the constant factor may be computed cell by cell from several constants. */
 const char *no_contraction(const struct problem *k);
 void plan_inline_maps(struct plan *u); /* inlines maps before the result, except tables */
+void plan_inline_others(struct plan *u, bool (*stays)(struct plan *u, const struct stmt *s)); /* except those, too */
 /* Splits a loop of the given extent into balanced tiles of at most `most` units. */
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most);

@@ -51,9 +51,10 @@ enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
  * few cells at a time; unrolled, as many as a vector has; scattered operands collected first; each stage in a nest of
  * its own. */
 enum cells_way { CELLS_LANES, CELLS_EARLY, CELLS_SQUARES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_GATHERED, CELLS_APART };
-/* lanes: the channels of a block are one vector. cut: a last block that is not full is a separate nest. */
+/* lanes: the channels of a block are one vector. gathered: maps of operands whose channels lie apart are computed
+ * first, cell by cell. cut: a last block that is not full is a separate nest. */
 struct block_lanes {
-    bool lanes, cut;
+    bool lanes, gathered, cut;
 };
 
 /* How many cells are unrolled if their indices are looked up: each takes so long that a loop around a few costs
