@@ -149,7 +149,7 @@ static const char *shares_rows(struct grouping *q, const struct node *n, const s
         if (q->m && row_cells(q->c, &r, stages[k]) > q->m->row_cells) return "row-too-large";
     return outside_operands(q, n, gr) > ROW_OPERANDS_MAX ? "too-many-operands" : NULL;
 }
-/* Other row stages must not join a product: neither of its factors could be packed then. */
+/* Other row stages, and maps of other axes, must not join a product: neither of its factors could be packed then. */
 static bool has_product(struct grouping *q, const struct group *gr) {
     for (int k = 0; k < gr->nodes.n; k++)
         if (info_of(q, gr->nodes.v[k])->cls->product) return true;
@@ -170,7 +170,9 @@ static const char *refusal(struct grouping *q, const struct node *n, const struc
         const char *why = elementwise(q, n, gr);
         if (!why || gr->cls != CLASS_MAP || cls != CLASS_ROW) return why;
     } else if (cls != CLASS_MAP && cls != CLASS_ROW && cls != CLASS_VIEW) return "consumer-not-map";
-    if (cls == CLASS_ROW && (i->cls->product || has_product(q, gr))) return "product";
+    bool product = has_product(q, gr);
+    if (cls == CLASS_ROW && (i->cls->product || product)) return "product";
+    if (product) return elementwise(q, n, gr);
     *rows = true;
     return shares_rows(q, n, gr);
 }
