@@ -240,8 +240,9 @@ enum { TILE_AXES = 2 + PLACES + 2 + 1 };
 static const char *const cell_axes[] = {"i", "j"}, *const tile_axes[] = {"high", "wide"};
 static int axes_of_tiles(const struct work *k) { return k->dims + k->places + 1; }
 static const char *name_of(const struct work *k, const struct place *p) {
-    if (p->phase) return "phase";
-    return p->along >= 0 ? tile_axes[2 - k->dims + p->along] : p->axis == 0 ? "n" : k->sum->u.stage.axes[p->axis]->name;
+    const char *along = p->along < 0 ? NULL : tile_axes[2 - k->dims + p->along];
+    if (p->phase) return internf(k->q->c->names, "%s_phase", along);
+    return along ? along : p->axis == 0 ? "n" : k->sum->u.stage.axes[p->axis]->name;
 }
 static void find_places(struct work *k) {
     struct ctx *c = k->q->c;
