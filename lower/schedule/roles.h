@@ -48,6 +48,7 @@
     X(grid_thread,   "thread", "threads of a block") \
     X(tiles,         "t",      "tiles of a transform, along the axis whose number follows") \
     X(tile_cell,     "p",      "cells of such a tile") \
+    X(tile_phase,    "f",      "phases, between whose cells those of the others lie") \
     /* buffers */ \
     X(sum,           "acc",    "the accumulators of a sum that is the result itself") \
     X(tile,          "tile",   "what follows a sum, in lanes, before it is stored") \

@@ -37,24 +37,28 @@ static bool is_cell_of(const struct problem *k, int d) {
 }
 /* The same for the result, if it is a transform itself. */
 static bool is_cell(const struct problem *k, int d) { return transforms(k->out) && is_cell_of(k, d); }
-/* The number of a tile's cells along axis k of the result: the divisor of the index by which tiles are read. */
+/* How tiles lie along an axis v of the result, from the index by which they are read: cell v / step % cells of one. */
 struct division {
     const struct var *v;
-    int64_t by;
+    int64_t cells, step;
 };
 static bool find_division(void *env, expr e) {
     struct division *q = env;
-    if (e->op == X_MOD && e->arg[0]->op == X_VAR && e->arg[0]->u.var == q->v) x_is_int(e->arg[1], &q->by);
+    int64_t cells, step = 1;
+    if (e->op != X_MOD || !x_is_int(e->arg[1], &cells)) return true;
+    expr of = e->arg[0];
+    if (of->op == X_DIV && x_is_int(of->arg[1], &step)) of = of->arg[0];
+    if (of->op == X_VAR && of->u.var == q->v && step > q->step) q->cells = cells, q->step = step;
     return true;
 }
-static int64_t tile_along(const struct problem *k, int axis) {
-    struct division q = {NULL, 0};
-    for (int i = 0; i < k->stages.n && !q.by; i++) {
+static struct division tiles_along(const struct problem *k, int axis) {
+    struct division q = {0};
+    for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
         q.v = s->u.stage.axes[axis];
         if (!transforms(s)) x_visit(s->u.stage.value, find_division, &q);
     }
-    return q.by;
+    return q;
 }
 static int lane_axis(struct plan *u) {
     const struct param_layout *l = layout_of(u->p, u->l, u->k->out->u.stage.buf);
@@ -101,12 +105,12 @@ static const char *transform_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_transform);
     return NULL;
 }
-/* Splits into tiles of `tile` cells and a remainder. */
+/* Splits into tiles and a remainder; tiles of several phases check each cell where there is one. */
 static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent,
-                          int64_t tile) {
-    int64_t full = extent / tile, rest = extent % tile;
+                          const struct division *of) {
+    int64_t tile = of->cells * of->step, full = extent / tile, rest = extent % tile;
     const struct tile_size sizes[] = {{tile, full}, {rest, 1}};
-    if (extent < 0) step_split(&u->s, loop, tile, outer, inner, TAIL_GUARD);
+    if (extent < 0 || (rest && of->step > 1)) step_split(&u->s, loop, tile, outer, inner, TAIL_GUARD);
     else if (!rest || !full) step_split(&u->s, loop, full ? tile : rest, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, 2);
 }
@@ -126,13 +130,19 @@ static struct word_list result_loops(struct plan *u) {
     add_loop(&u->s, &order, lanes);
     step_reorder(&u->s, order);
     for (int k = 0; k < axes; k++) {
-        int64_t tile = tile_along(u->k, k);
-        if (tile < 2 || k == lane) continue;
+        const struct division tile = tiles_along(u->k, k);
+        if (tile.cells < 2 || k == lane) continue;
         const char *outer = internf(u->c->names, "%s%d", role.tiles, k),
-                   *inner = internf(u->c->names, "%s%d", role.tile_cell, k);
+                   *inner = internf(u->c->names, "%s%d", role.tile_cell, k),
+                   *phase = internf(u->c->names, "%s%d", role.tile_phase, k),
+                   *all = tile.step > 1 ? internf(u->c->names, "%s_all", inner) : inner;
         struct word_list inside = {0};
-        plan_tiles_of(u, axis_loop(u->c, s, k), outer, inner, const_extent(s->u.stage.axes[k]), tile);
+        plan_tiles_of(u, axis_loop(u->c, s, k), outer, all, const_extent(s->u.stage.axes[k]), &tile);
         add_loop(&u->s, &inside, outer);
+        if (tile.step > 1) {
+            step_split(&u->s, all, tile.step, inner, phase, TAIL_NONE);
+            add_loop(&u->s, &inside, phase);
+        }
         for (int d = k + 1; d < axes; d++)
             if (d != lane && !is_cell(u->k, d)) add_loop(&u->s, &inside, axis_loop(u->c, s, d));
         add_loops(&u->s, &inside, cells);
