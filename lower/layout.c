@@ -374,10 +374,15 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
     double fill = 0;
     struct value *v = n->ins.v[k];
     if (!v || v->init || v->type.kind != TY_TENSOR || !fills_lanes(v->type.dtype) || keeps_plain(l, v) ||
-        !node_halo(l->probes, n, k, lo, hi, &fill) || outgrows(l, v, lo, hi))
+        !node_halo(l->probes, n, k, lo, hi, &fill))
         return;
     struct value_layout *lay = layout_for(l, v);
-    if (lay->halo && lay->fill != fill) return; /* another reader wants another fill: this one tests its indices */
+    if (outgrows(l, v, lo, hi)) { /* also the smaller border of another would hide which taps meet nothing else */
+        memset(lay->lo, 0, sizeof lay->lo), memset(lay->hi, 0, sizeof lay->hi);
+        lay->halo = false, lay->borderless = true;
+    }
+    if (lay->borderless || (lay->halo && lay->fill != fill))
+        return; /* another reader wants another fill: this one tests its indices */
     lay->fill = fill;
     for (int d = 0; d < v->type.rank; d++) {
         if (lo[d] > lay->lo[d]) lay->lo[d] = lo[d];

@@ -12,6 +12,7 @@ struct value_layout {
     double fill;            /* value of the border: 0, or what the windows that read it need: a zero point, -inf */
     struct panels panels;   /* instead of blocks and a border, if a product reads it packed */
     bool halo, plain;       /* plain: a kernel text reads it, so neither blocks nor a border */
+    bool borderless;        /* one of its windows needs so large a border that it skips taps that meet nothing else */
     const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]", "[0 2/16 1/2 2%16 1%2]" */
 };
 /* Fills l->layouts for the values of region r. */

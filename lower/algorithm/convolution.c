@@ -18,6 +18,24 @@ static bool find_slide(struct ctx *c, const struct problem *k, int tap, struct s
                 return true;
     return false;
 }
+double taps_inside(struct ctx *c, const struct problem *k) {
+    const struct stmt *s = k->sum;
+    double share = 1;
+    for (int r = 0; r < s->u.stage.nred; r++) {
+        struct slide w;
+        int64_t cells, taps, all, met = 0;
+        if (!find_slide(c, k, r, &w) || !x_is_int(s->u.stage.axes[w.axis]->extent, &cells) ||
+            !x_is_int(s->u.stage.red[r]->extent, &taps) || !x_is_int(k->a.read->u.buf->logical[w.at], &all))
+            continue;
+        for (int64_t t = 0; t < taps; t++) { /* of cells from `first` to `last` */
+            int64_t first = -(t * w.step + w.offset), last = first + all;
+            first = first < 0 ? 0 : first, last = last > cells ? cells : last;
+            met += last > first ? last - first : 0;
+        }
+        if (cells > 0 && taps > 0) share *= (double)met / (double)cells / (double)taps;
+    }
+    return share;
+}
 bool has_taps(const struct stmt *s, int r) { return r > 0 && !x_is(s->u.stage.red[r]->extent, 1); }
 static bool fits(const struct algorithm *row, int64_t taps) {
     return row->split ? taps > row->taps : taps == row->taps;

@@ -18,6 +18,8 @@ struct convolution {
 };
 /* Has this summed variable several taps? */
 bool has_taps(const struct stmt *sum, int red);
+/* Which share of the taps of the windows meets the operand, and not only what lies around it. */
+double taps_inside(struct ctx *c, const struct problem *k);
 /* Which of the n slides has this axis; -1: none. */
 int slide_of(const struct slide *w, int n, int axis);
 /* The sum is x[.., ic, o + tap + offset, .. else zero] * w[oc, ic, taps], whatever the order of the dims of x is. zero

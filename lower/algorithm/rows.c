@@ -1,5 +1,6 @@
 /* The algorithms, a row each, and what their costs share; see algorithm.h. */
 #include "lower/algorithm/rows.h"
+#include "lower/algorithm/convolution.h"
 #include "lower/algorithm/winograd.h"
 #include <math.h>
 
@@ -29,6 +30,8 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
     double cells = typical_result(q->c, s), depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
     (void)row;
+    if (q->k->sum && q->k->product && q->k->a.read->has_fill && !q->layout(q->env, q->k->a.read->u.buf).halo)
+        depth *= taps_inside(q->c, q->k);
     double slowly = fmax(across_cycles(q, cells, depth), unshared_cycles(q, cells, depth));
     if (slowly > 0) return slowly;
     /* integers are multiplied more slowly, after their zero points are subtracted */

@@ -98,7 +98,7 @@ static const char *transform_points(struct plan *u, struct points *out) {
         if (is_one && !is_read_in_lanes(u, k->stages.v[i])) return "not all channels have what is chosen";
         found += is_one;
     }
-    if (found < 2) return "no transforms of tiles";
+    if (!found) return "no transforms of tiles";
     if (lanes_of(u) < 2) return "there are no vectors";
     if (l && l->block && l->block != lanes_of(u)) return "the result's blocks are no vectors";
     if (const_extent(k->out->u.stage.axes[lane_axis(u)]) % lanes_of(u)) return "channels do not fill their blocks";

@@ -212,6 +212,29 @@ Test(algorithm, winograd_beside_other_axes_stays_within_its_bound) {
             if (beside[k].dims == r->dims) beside_within_bound(r, &beside[k]);
 }
 
+/* What the definition of a 3 x 3 convolution of 256 channels of 12 x 12 cells is predicted to take. */
+static double cycles_with_dilation(int d) {
+    struct text t = {0}, consts = {0};
+    struct lower_options o = {.target = target_by_name("x86-avx512"), .choices = &t};
+    text_add(&consts, "const %w: f32[256,256,3,3] = splat 0.5\n");
+    cr_assert(lower_graph(graph_of(consts.s, "%x: f32[1,256,12,12]",
+                                   arena_printf(&c->arena,
+                                                "%%p: ? = MaxPool(%%x) {kernel_shape=[1,1]} %%y: ? = Conv(%%p, %%w) "
+                                                "{dilations=[%d,%d], pads=[%d,%d,%d,%d]}",
+                                                d, d, d, d, d, d)),
+                          &o));
+    const char *at = strstr(t.s, "algorithm direct: ");
+    cr_assert(at, "%s", t.s);
+    double cycles = atof(at + strlen("algorithm direct: "));
+    text_free(&t), text_free(&consts);
+    return cycles;
+}
+/* Of nine taps, all but the middle one meet padding alone, where the dilation is as large as the picture. */
+Test(algorithm, taps_that_meet_padding_alone_cost_nothing) {
+    double near = cycles_with_dilation(1), far = cycles_with_dilation(12);
+    cr_expect_leq(far, near / 3, "%g of %g cycles", far, near); /* weights come from memory as before */
+}
+
 /* ---- of whole numbers: the same bits */
 static void bytes(struct text *t, const char *name, const char *type, int n, int from, int count) {
     text_printf(t, "const %%%s: %s = [", name, type);
