@@ -40,6 +40,13 @@ bool has_taps(const struct stmt *s, int r) { return r > 0 && !x_is(s->u.stage.re
 static bool fits(const struct algorithm *row, int64_t taps) {
     return row->split ? taps > row->taps : taps == row->taps;
 }
+int slide_of(const struct slide *w, int n, int axis) {
+    while (n-- > 0 && w[n].axis != axis) {}
+    return n;
+}
+static bool has_axis(const struct convolution *v, int axis) {
+    return slide_of(v->along, v->nalong, axis) >= 0 || slide_of(v->over, v->nover, axis) >= 0;
+}
 /* The windows, of which the innermost ones of the row's size are `along`. */
 static bool find_slides(struct ctx *c, const struct problem *k, const struct algorithm *row, struct convolution *v) {
     const struct stmt *s = k->sum;
@@ -53,7 +60,7 @@ static bool find_slides(struct ctx *c, const struct problem *k, const struct alg
     for (int r = 1; r < s->u.stage.nred; r++) {
         struct slide w = {.count = const_extent(s->u.stage.red[r]), .unit = 1};
         if (!has_taps(s, r)) continue;
-        if (!find_slide(c, k, r, &w) || v->nover == PLACES) return false;
+        if (!find_slide(c, k, r, &w) || has_axis(v, w.axis)) return false; /* along a diagonal */
         if (fits(row, w.count) && fit-- <= row->dims) {
             v->along[v->nalong++] = w;
             w.unit = row->taps, w.count = (w.count + w.unit - 1) / w.unit;
@@ -61,10 +68,6 @@ static bool find_slides(struct ctx *c, const struct problem *k, const struct alg
         if (w.count > 1) v->over[v->nover++] = w;
     }
     return true;
-}
-int slide_of(const struct slide *w, int n, int axis) {
-    while (n-- > 0 && w[n].axis != axis) {}
-    return n;
 }
 static bool has_slide(const struct slide *w, int n, int at) {
     for (int k = 0; k < n; k++)
@@ -87,7 +90,7 @@ bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *r
     expr x = k->a.read, w = k->b.read;
     int rank = k->product ? x->n - x->has_fill : 0;
     *v = (struct convolution){.channel = -1};
-    if (!k->product || s->u.stage.naxes > PLACES + 1 || s->u.stage.nred < 2) return false;
+    if (!k->product || s->u.stage.naxes > PLACES + 1 || s->u.stage.nred < 2 || s->u.stage.nred > PLACES) return false;
     if (w->n != s->u.stage.nred + 1 || w->has_fill || !is_constant(w->u.buf)) return false;
     if ((x->has_fill && zero && x->arg[rank] != zero) || !is_var(w->arg[0], s->u.stage.axes[CHANNEL_AXIS]))
         return false;

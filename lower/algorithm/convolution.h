@@ -13,7 +13,7 @@ struct slide {
     int64_t count, unit; /* of `over`: so many terms, of so many taps each */
 };
 struct convolution {
-    struct slide along[2], over[PLACES + 2];
+    struct slide along[2], over[PLACES];
     int nalong, nover, channel; /* channel: the operand's dim */
 };
 /* Has this summed variable several taps? */

@@ -7,6 +7,9 @@
  * Three parts: the operand's transform, a * a products of matrices, the result's transform with what follows the sum.
  * Weights are transformed now, in f64.
  *
+ * Windows may slide along more axes than the row has: the products are then summed over the taps of the others. Larger
+ * windows than the row's are sums of windows that begin a tile apart, and of dilated windows each phase has its tiles.
+ *
  * Bytes less their zero points are whole numbers, and so is all of it where G is multiplied by its denominators: tiles
  * and weights are integers of 16 bits, and the sums, modulo 2^32, are `unit` (for each axis) times too great. That is
  * an odd number, which has an inverse modulo 2^32, times a power of two, by which a shift divides: the same bits as the
@@ -18,56 +21,7 @@
 #include "lower/schedule/cpu.h"
 #include <math.h>
 
-/* pairs of p and -p share sums and differences */
-static const double points[] = {0, 1, -1, 2, -2, 0.5, -0.5};
 static int cells(const struct algorithm *row) { return row->tile + row->taps - 1; }
-
-void winograd_matrices(int tile, int taps, struct winograd *w) {
-    int a = tile + taps - 1;
-    *w = (struct winograd){.cells = a, .tile = tile, .taps = taps};
-    for (int j = 0; j < a; j++) { /* the last one is infinity */
-        double scale = 1, product[WINOGRAD_CELLS + 1] = {1};
-        int degree = 0;
-        for (int l = 0; l < a - 1; l++) {
-            if (l == j) continue;
-            scale *= j < a - 1 ? points[j] - points[l] : 1;
-            degree++;
-            for (int k = degree; k >= 0; k--) product[k] = (k ? product[k - 1] : 0) - points[l] * product[k];
-        }
-        for (int k = 0; k < a; k++) w->b[j][k] = product[k];
-        for (int k = 0; k < taps; k++) w->g[j][k] = j < a - 1 ? pow(points[j], k) / scale : k == taps - 1;
-        for (int k = 0; k < tile; k++) w->a[k][j] = j < a - 1 ? pow(points[j], k) : k == tile - 1;
-    }
-}
-static double row_sum(const double *row, int n) {
-    double sum = 0;
-    for (int k = 0; k < n; k++) sum += fabs(row[k]);
-    return sum;
-}
-/* With integer points B is an integer matrix. Makes the others so: each row of G is multiplied by its denominator, the
- * columns of A are divided by it, and multiplied by unit. */
-static void make_whole(struct winograd *w) {
-    double by[WINOGRAD_CELLS];
-    w->unit = 1;
-    for (int j = 0; j < w->cells; j++) {
-        by[j] = j < w->cells - 1 ? rint(1 / w->g[j][0]) : 1;
-        double unit = w->unit;
-        while (fmod(w->unit, by[j]) != 0) w->unit += unit;
-    }
-    for (int j = 0; j < w->cells; j++) {
-        for (int k = 0; k < w->taps; k++) w->g[j][k] = rint(w->g[j][k] * by[j]);
-        for (int k = 0; k < w->tile; k++) w->a[k][j] *= w->unit / by[j];
-    }
-}
-static void matrices(const struct algorithm *row, struct winograd *w) {
-    winograd_matrices(row->tile, row->taps, w);
-    if (row->whole) make_whole(w);
-}
-static double largest_row(const double *rows, int count, int stride, int n, int dims) {
-    double most = 0;
-    for (int k = 0; k < count; k++) most = fmax(most, row_sum(rows + k * stride, n));
-    return pow(most, dims);
-}
 
 /* ---- which convolutions */
 /* The channels, which are dim d, fill whole vectors. */
@@ -89,11 +43,11 @@ static const struct micro_speed *micro_of_words(const struct machine *m) {
 /* Do tiles and weights fit into 16 bits, and results into the bits that remain after the last shift? */
 static bool fits_words(const struct algorithm *row, const struct integer_product *w) {
     struct winograd m;
-    matrices(row, &m);
+    winograd_matrices_of(row, &m);
     double unit = pow(m.unit, row->dims), room = 2147483648.0;
     for (; fmod(unit, 2) == 0; unit /= 2) room /= 2;
-    return largest_row(m.b[0], m.cells, WINOGRAD_CELLS, m.cells, row->dims) * w->most_a <= INT16_MAX &&
-           largest_row(m.g[0], m.cells, WINOGRAD_TAPS, m.taps, row->dims) * w->most_b <= INT16_MAX &&
+    return pow(winograd_growth(m.b[0], WINOGRAD_CELLS, m.cells, m.cells), row->dims) * w->most_a <= INT16_MAX &&
+           pow(winograd_growth(m.g[0], WINOGRAD_TAPS, m.cells, m.taps), row->dims) * w->most_b <= INT16_MAX &&
            w->most_sum < room;
 }
 static const char *refuses_types(const struct algorithm_query *q, const struct algorithm *row,
@@ -311,25 +265,6 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
     if (!k->row->whole) return x_load(c, from, at, rank, x_num(c, F32, 0));
     return x_sub(c, x_load(c, from, at, rank, k->whole.za), k->whole.za);
 }
-enum { PAIRS = 16 }; /* of channels, side by side, so that the compiler vectorises */
-/* to += f * from */
-static void add_scaled(double *to, double f, const double *from) {
-    for (int p = 0; p < PAIRS; p++) to[p] += f * from[p];
-}
-/* G w (of two axes: G w G') for the taps w of PAIRS pairs of channels. */
-static void transform_taps(const struct winograd *m, int dims, double (*w)[PAIRS], double (*to)[PAIRS]) {
-    double rows[WINOGRAD_CELLS][WINOGRAD_TAPS][PAIRS] = {{{0}}};
-    int across = dims == 2 ? m->taps : 1, cells = dims == 2 ? m->cells : 1;
-    for (int i = 0; i < m->cells; i++)
-        for (int r = 0; r < m->taps; r++)
-            for (int s = 0; s < across; s++) add_scaled(rows[i][s], m->g[i][r], w[r * across + s]);
-    for (int i = 0; i < m->cells; i++)
-        for (int j = 0; j < cells; j++) {
-            double *cell = to[i * cells + j];
-            for (int p = 0; p < PAIRS; p++) cell[p] = 0;
-            for (int s = 0; s < across; s++) add_scaled(cell, dims == 2 ? m->g[j][s] : 1, rows[i][s]);
-        }
-}
 static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
 /* Where, among the taps of two channels, the n-th of a window of the row's size is in the given term of `over`; -1: the
  * last window has no such tap. */
@@ -358,16 +293,17 @@ static struct buf *weights(const struct work *k) {
     for (int d = 0; d < k->v.nover; d++) terms *= dims[rank++] = k->v.over[d].count;
     dims[rank++] = in, dims[rank++] = out;
     struct tensor *t = tensor_new(&c->arena, k->cell, dims, rank);
-    double w[WINOGRAD_TAPS * WINOGRAD_TAPS][PAIRS] = {{0}}, cell[WINOGRAD_CELLS * WINOGRAD_CELLS][PAIRS];
+    double w[WINOGRAD_TAPS * WINOGRAD_TAPS][WINOGRAD_PAIRS] = {{0}},
+                             cell[WINOGRAD_CELLS * WINOGRAD_CELLS][WINOGRAD_PAIRS];
     for (int64_t row = 0; row < terms * in; row++)
-        for (int64_t from = 0; from < out; from += PAIRS) {
-            int64_t pairs = out - from < PAIRS ? out - from : PAIRS, ic = row % in;
+        for (int64_t from = 0; from < out; from += WINOGRAD_PAIRS) {
+            int64_t pairs = out - from < WINOGRAD_PAIRS ? out - from : WINOGRAD_PAIRS, ic = row % in;
             for (int64_t n = 0; n < taps; n++) {
                 int64_t tap = tap_at(k, row / in, n);
                 for (int64_t p = 0; p < pairs; p++)
                     w[n][p] = tap < 0 ? 0 : tensor_f(of, ((from + p) * in + ic) * given + tap);
             }
-            transform_taps(&k->w, k->dims, w, cell);
+            winograd_transform_taps(&k->w, k->dims, w, cell);
             for (int64_t n = 0; n < all; n++)
                 for (int64_t p = 0; p < pairs; p++) {
                     int64_t to = (n * terms * in + row) * out + from + p;
@@ -485,7 +421,7 @@ static int64_t rows_of_band(const struct work *k) {
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
     struct work k = {.q = q, .row = row, .out = out, .sum = q->k->sum, .dims = row->dims, .cell = F32, .sum_type = F32};
     int m = row->tile;
-    matrices(row, &k.w);
+    winograd_matrices_of(row, &k.w);
     if (row->whole) {
         integer_product(q, k.sum, &k.whole);
         k.cell = I16, k.sum_type = I32;
@@ -509,17 +445,4 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     algorithm_part(q, out, "its results");
     replace_sum(&k, results(&k, p));
     if (k.rows) algorithm_end_band(q, out, k.from, k.rows * m);
-}
-
-/* Each result is rounded this many times, at values that are that much larger than the definition's products. */
-double winograd_bound(const struct algorithm *row, int64_t depth) {
-    struct winograd w;
-    double most = 0;
-    winograd_matrices(row->tile, row->taps, &w);
-    for (int y = 0; y < w.tile; y++) {
-        double sum = 0;
-        for (int i = 0; i < w.cells; i++) sum += fabs(w.a[y][i]) * row_sum(w.b[i], w.cells) * row_sum(w.g[i], w.taps);
-        most = fmax(most, sum);
-    }
-    return row->dims == 2 ? most * most * ((double)depth + 4 * w.cells + 4) : most * ((double)depth + 2 * w.cells + 4);
 }
