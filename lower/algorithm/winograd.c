@@ -34,6 +34,14 @@ static bool in_vectors(const struct algorithm_query *q, const struct buf *b, int
         if (!x_is(b->logical[d], 1)) return false;
     return true;
 }
+/* Otherwise the operand's channels are copied into blocks. */
+static bool is_copied(const struct algorithm_query *q, const struct convolution *v) {
+    return !in_vectors(q, q->k->a.read->u.buf, v->channel, machine_lanes(q->m, F32));
+}
+static int64_t whole_vectors(const struct algorithm_query *q, int64_t n) {
+    int lanes = machine_lanes(q->m, F32);
+    return (n + lanes - 1) / lanes * lanes;
+}
 /* The machine's micro-kernel for integers: 32-bit sums, which wrap, of products of two 16-bit integers. */
 static const struct micro_speed *micro_of_words(const struct machine *m) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
@@ -76,7 +84,8 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
     for (int d = 0; d < k->sum->u.stage.naxes; d++)
         if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
-    if (!in_vectors(q, k->a.read->u.buf, v.channel, lanes) || !in_vectors(q, k->out->u.stage.buf, CHANNEL_AXIS, lanes))
+    if (!in_vectors(q, k->out->u.stage.buf, CHANNEL_AXIS, lanes) ||
+        (is_copied(q, &v) && (row->whole || v.channel != CHANNEL_AXIS)))
         return "channels do not lie in full blocks";
     return NULL;
 }
@@ -84,6 +93,7 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
 /* ---- what it costs */
 struct sizes_of {
     double tiles, ic, over, oc, cells, tile; /* over: taps that are summed as in the definition */
+    double copied;                           /* cells of the operand */
 };
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
@@ -96,9 +106,12 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
         if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / cells) * (along < 0 ? 1 : cells / m);
     }
     for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
-    return (struct sizes_of){n,          (double)const_extent(s->u.stage.red[0]),
-                             taps,       (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]),
-                             cells(row), m};
+    struct sizes_of z = {.tiles = n, .over = taps, .cells = cells(row), .tile = m};
+    z.ic = (double)whole_vectors(q, const_extent(s->u.stage.red[0]));
+    z.oc = (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]);
+    z.copied =
+        is_copied(q, &v) ? typical_size(q->c, q->k->a.read->u.buf->logical, q->k->a.read->u.buf->nlogical, 64) : 0;
+    return z;
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
@@ -111,7 +124,8 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double depth = all * z.ic * z.over,
            products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, depth);
-    return products + transforms + bytes_cycles(q->m, bytes) + weights_cycles(q->m, depth * z.oc * cell / 4);
+    double copy = 8 * z.copied * q->m->memory_byte; /* f32, read and written */
+    return products + transforms + copy + bytes_cycles(q->m, bytes) + weights_cycles(q->m, depth * z.oc * cell / 4);
 }
 
 /* ---- the stages */
@@ -177,6 +191,7 @@ struct work {
     struct rewriting *out;
     struct stmt *sum;
     int dims, places;
+    int64_t ic; /* of tiles, in whole vectors */
     struct convolution v;
     struct place place[PLACES + 2];
     int64_t rows; /* of tiles, in a band; 0: there are no bands */
@@ -286,27 +301,27 @@ static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = k->row->whole ? k->whole.w : given_cells(k->q, b);
-    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in);
+    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in), rows = k->ic;
     int64_t all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims), terms = 1;
     int64_t dims[TILE_AXES + 1] = {k->w.cells, k->w.cells};
     int rank = k->dims;
     for (int d = 0; d < k->v.nover; d++) terms *= dims[rank++] = k->v.over[d].count;
-    dims[rank++] = in, dims[rank++] = out;
+    dims[rank++] = rows, dims[rank++] = out;
     struct tensor *t = tensor_new(&c->arena, k->cell, dims, rank);
     double w[WINOGRAD_TAPS * WINOGRAD_TAPS][WINOGRAD_PAIRS] = {{0}},
                              cell[WINOGRAD_CELLS * WINOGRAD_CELLS][WINOGRAD_PAIRS];
-    for (int64_t row = 0; row < terms * in; row++)
+    for (int64_t row = 0; row < terms * rows; row++)
         for (int64_t from = 0; from < out; from += WINOGRAD_PAIRS) {
-            int64_t pairs = out - from < WINOGRAD_PAIRS ? out - from : WINOGRAD_PAIRS, ic = row % in;
+            int64_t pairs = out - from < WINOGRAD_PAIRS ? out - from : WINOGRAD_PAIRS, ic = row % rows;
             for (int64_t n = 0; n < taps; n++) {
-                int64_t tap = tap_at(k, row / in, n);
+                int64_t tap = ic < in ? tap_at(k, row / rows, n) : -1;
                 for (int64_t p = 0; p < pairs; p++)
                     w[n][p] = tap < 0 ? 0 : tensor_f(of, ((from + p) * in + ic) * given + tap);
             }
             winograd_transform_taps(&k->w, k->dims, w, cell);
             for (int64_t n = 0; n < all; n++)
                 for (int64_t p = 0; p < pairs; p++) {
-                    int64_t to = (n * terms * in + row) * out + from + p;
+                    int64_t to = (n * terms * rows + row) * out + from + p;
                     if (k->row->whole) tensor_set_i(t, to, (int64_t)cell[n][p]);
                     else tensor_set_f(t, to, cell[n][p]);
                 }
@@ -398,6 +413,25 @@ static void replace_sum(const struct work *k, struct buf *y) {
     algorithm_rest(k->q, k->out, value);
 }
 
+/* A copy of the operand with its channels in blocks, of which zeros fill the last one. */
+static struct buf *in_blocks(const struct work *k, struct buf *from) {
+    struct ctx *c = k->q->c;
+    const struct var *axes[32];
+    expr dims[32], at[32];
+    for (int d = 0; d < from->nlogical; d++) dims[d] = d == CHANNEL_AXIS ? x_int(c, k->ic) : from->logical[d];
+    struct buf *to = buf_new(c, k->q->entry, "blocks", from->type, SC_ARENA, dims, from->nlogical);
+    algorithm_part(k->q, k->out, "its operand in blocks of channels");
+    struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
+    vars_over(c, "i", dims, from->nlogical, axes, at);
+    expr fill = x_is(from->logical[CHANNEL_AXIS], k->ic) ? NULL : x_num(c, dtype_value(from->type), 0);
+    block_append(b, s_alloc(c, to));
+    block_append(
+        b, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, x_load(c, from, at, from->nlogical, fill)));
+    k->q->lay_out(k->q->env, to, from, 0, machine_lanes(k->q->m, F32));
+    algorithm_between(k->q, k->out, to);
+    return to;
+}
+
 /* ---- bands */
 /* Rows of tiles in a band: as many as fit into the second level of all threads' caches. Only if no cache keeps all
  * tiles and their products, and if a band saves more than reading the weights again for each band and copying its
@@ -407,6 +441,7 @@ static int64_t rows_of_band(const struct work *k) {
     struct sizes_of z = sizes_of(k->q, k->row);
     int64_t high, wide;
     if (k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 || !algorithm_has_rows(k->q)) return 0;
+    if (is_copied(k->q, &k->v)) return 0; /* each band would copy all of it */
     if (!x_is_int(k->place[1].tiles, &high) || !x_is_int(k->place[2].tiles, &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
     double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
@@ -432,9 +467,10 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         k.from = algorithm_bands(q, k.rows * m);
         k.place[1].tiles = k.place[1].read = x_int(q->c, k.rows);
     }
+    k.ic = whole_vectors(q, const_extent(k.sum->u.stage.red[0]));
+    struct buf *x = is_copied(q, &k.v) ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
     algorithm_part(q, out, "its operand's tiles");
-    struct buf *x = q->k->a.read->u.buf;
-    expr ic = x->logical[k.v.channel];
+    expr ic = x_int(q->c, k.ic);
     struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, x, ic, cell_of_operand);
     if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, ic, cell_of);
     struct buf *u = weights(&k);

@@ -168,6 +168,13 @@ static const struct beside {
     {2, "1,16,5,13,14", "2,T,T", "dilations=[2,2,1]", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
     {2, "1,16,13,3,14", "T,1,T", "dilations=[2,1,1]", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
     {2, "1,17,9,16", "T,T", "dilations=[4,2]", "Transpose(%x) {perm=[0,3,1,2]}"},
+    /* operands that are copied into blocks */
+    {1, "1,16,13,9", "T,1", "", "Neg(%x)"},
+    {1, "1,13,9,17", "1,T", "", "Neg(%x)"},
+    {2, "1,16,10,9", "T,T", "", "Neg(%x)"},
+    {2, "2,13,10,9", "T,T", "dilations=[1,2]", "Neg(%x)"},
+    {2, "1,13,9,10", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {2, "1,3,5,8,9", "2,T,T", "", "Neg(%x)"},
 };
 /* The kernel's shape with the row's taps. */
 static const char *with_taps(const struct algorithm *row, const char *kernel) {
@@ -185,6 +192,7 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
     int rank = 0;
     for (const char *p = b->x; *p; p += strcspn(p, ","), p += *p == ',') cells *= dims[rank++] = atoi(p);
     int all = 1;
+    int channels = strstr(b->before, "perm") ? CHANNELS : atoi(strchr(b->x, ',') + 1);
     const char *kernel = with_taps(row, b->kernel), *choices, *direct,
                *what = arena_printf(&c->arena, "%s by %s {%s}", b->x, kernel, b->attrs),
                *window = rank == 5 ? "1,1,1" : "1,1";
@@ -193,7 +201,7 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
                                      "%%t: ? = %s %%h: ? = Conv(%%t, %%w, %%b) {auto_pad=\"SAME_UPPER\"%s%s} "
                                      "%%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[%s]}",
                                      b->before, *b->attrs ? ", " : "", b->attrs, window);
-    constant(&t, "w", arena_printf(&c->arena, "24,16,%s", kernel), RESULTS * CHANNELS * all);
+    constant(&t, "w", arena_printf(&c->arena, "24,%d,%s", channels, kernel), RESULTS * channels * all);
     constant(&t, "b", "24", RESULTS);
     float *x = malloc(sizeof *x * (size_t)cells);
     for (int64_t k = 0; k < cells; k++) x[k] = drawn();
