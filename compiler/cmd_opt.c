@@ -88,7 +88,7 @@ static void lower_and_print(struct ctx *c, const struct options *o, struct graph
     struct module *m = lower_graph(g, &(struct lower_options){.target = t,
                                                               .threads = o->threads,
                                                               .precision = options_precision(o),
-                                                              .algorithms = {.weights = o->weights_precision},
+                                                              .algorithms = options_algorithms(o),
                                                               .groups = out});
     if (m) loop_print(out, m);
 }
@@ -96,7 +96,7 @@ static void lower_and_print(struct ctx *c, const struct options *o, struct graph
 static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!g) diag_help(&c->diags, "docs/graph-ir.md has the grammar");
-    if (!g || !graph_verify(g, NULL) || !rules_exist(c, o)) return;
+    if (!g || !graph_verify(g, NULL) || !rules_exist(c, o) || !algorithms_exist(c, o)) return;
     const struct target *t = target_of(c, o);
     if (!t) return;
     allow_bytes(g, options_bytes(o), t->machine);

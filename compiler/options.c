@@ -210,9 +210,9 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT, take_rule_off, NULL, REPEATS},
     {"algorithm", 0, "[NODE=]NAME",
      "compute this node, or all, by this algorithm where it fits; `--dump-after=choices` shows which do",
-     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, take_algorithm, NULL, REPEATS},
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_algorithm, NULL, REPEATS},
     {"no-algorithm", 0, "NAME", "leave this algorithm out, or `all` but the definition",
-     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, take_algorithm_off, NULL, REPEATS},
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_algorithm_off, NULL, REPEATS},
     {"choices", 0, "FILE",
      "compute kernels as this file records, in the form of `--dump-after=choices`: the line above `taken` is used if "
      "the machine and the kernel's problem are the same; algorithms are chosen anew, or by `--algorithm`",
@@ -353,6 +353,8 @@ static const struct {
     {"weights-precision", CMD_OPT, "lower|passes"},
     {"activations-precision", CMD_OPT, "passes"},
     {"no-rule", CMD_OPT, "passes"},
+    {"algorithm", CMD_OPT, "lower"},
+    {"no-algorithm", CMD_OPT, "lower"},
 };
 
 /* Options that contradict each other on one command line: any of `one` with any of `other`, for these commands. What
@@ -366,7 +368,7 @@ static const struct {
     {"targets", CMD_COMPILE, "target|depfile|stop-after|emit=onnx|stub-unsupported", false},
     {"emit=onnx|stop-after|stub-unsupported", CMD_COMPILE, "budget|depfile", false},
     {"stub-unsupported", CMD_COMPILE, "emit|stop-after|dump-after|out", false},
-    {"algorithm", CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, "no-algorithm", true},
+    {"algorithm", CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, "no-algorithm", true},
     {"dataset", CMD_VERIFY, "data|input|each-node", false},
     {"no-run", CMD_REPORT | CMD_DIFF, "runs|warmup|data|input", false},
     {"no-run", CMD_DIFF, "rtol|atol", false},

@@ -36,8 +36,7 @@ static void take_options(struct session *s) {
         .nskip = o->skip.n,
         .rules_off = o->rules_off.v,
         .nrules_off = o->rules_off.n,
-        .algorithms = {o->algorithms.v, o->algorithms_off.v, o->algorithms.n, o->algorithms_off.n,
-                       o->weights_precision},
+        .algorithms = options_algorithms(o),
         .choices = o->choices.v,
         .nchoices = o->choices.n,
         .time_passes = o->time_passes,
@@ -87,6 +86,13 @@ const struct target *target_named(struct ctx *c, const char *name) {
     diag_help(&c->diags, "`gcc2nn list-targets` names them");
     return NULL;
 }
+struct algorithm_wishes options_algorithms(const struct options *o) {
+    return (struct algorithm_wishes){.pins = o->algorithms.v,
+                                     .off = o->algorithms_off.v,
+                                     .npins = o->algorithms.n,
+                                     .noff = o->algorithms_off.n,
+                                     .weights = o->weights_precision};
+}
 bool rules_exist(struct ctx *c, const struct options *o) {
     const char **names = NEWN(&c->arena, const char *, rule_count());
     bool ok = true;
@@ -101,11 +107,11 @@ bool rules_exist(struct ctx *c, const struct options *o) {
     }
     return ok;
 }
-static bool algorithms_exist(struct ctx *c, const struct options *o) {
-    const char *names[32] = {0};
+bool algorithms_exist(struct ctx *c, const struct options *o) {
+    const char *names[64] = {0};
     int n = 0;
     bool ok = true;
-    for (const struct algorithm *r = algorithm_rows; r->name && n < 32; r++) names[n++] = r->name;
+    for (const struct algorithm *r = algorithm_rows; r->name && n < 64; r++) names[n++] = r->name;
     for (int k = 0; k < o->algorithms.n + o->algorithms_off.n; k++) {
         bool off = k >= o->algorithms.n;
         const char *word = off ? o->algorithms_off.v[k - o->algorithms.n] : o->algorithms.v[k];
