@@ -79,9 +79,17 @@ static bool outline_beside(struct lowering *l, const struct algorithm_query *of,
     text_free(&why);
     return ok;
 }
-/* Makes one or more kernels of each part; buffers that other parts read are not local to one. */
+static void move_before(struct stmt *at, struct block *stmts) {
+    for (struct stmt *s = stmts->first, *next; s; s = next) {
+        next = s->next;
+        stmt_remove(s);
+        stmt_insert_before(at, s);
+    }
+}
+/* Makes one or more kernels of each part; buffers that other parts read are not local to one. The loop over bands, if
+ * there is one, is the last statement of `around`. */
 static bool outline_parts(struct lowering *l, const struct algorithm_query *q, const struct algorithm *row,
-                          struct rewriting *r, const char *node, const char *name) {
+                          struct rewriting *r, struct block *around, const char *node, const char *name) {
     const char *nodes = l->nodes;
     struct sizes sizes, *outer = l->sizes;
     bool ok = true;
@@ -92,7 +100,10 @@ static bool outline_parts(struct lowering *l, const struct algorithm_query *q, c
     for (int k = 0; k < r->parts.n && ok; k++) {
         struct algorithm_part *p = &r->parts.v[k];
         l->nodes = internf(l->c->names, p->what ? "%s: %s\n%s" : "%s%s\n%s", row->title, p->what ? p->what : "", nodes);
+        struct block before = {0}, *bands = l->block;
+        if (p->once && bands != around) l->block = &before;
         ok = outline_beside(l, q, &p->stmts, node, name);
+        if (p->once && bands != around) move_before(around->last, &before), l->block = bands;
     }
     l->nodes = nodes, l->sizes = outer;
     return ok;
@@ -136,7 +147,8 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     text_free(&why);
     struct block *outer = l->block;
     if (row->rewrite) row->rewrite(&q, row, &r);
-    bool ok = row->rewrite ? outline_parts(l, &q, row, &r, node, name) : outline_beside(l, &q, stmts, node, name);
+    bool ok =
+        row->rewrite ? outline_parts(l, &q, row, &r, outer, node, name) : outline_beside(l, &q, stmts, node, name);
     l->why = NULL, l->block = outer;
     return ok;
 }

@@ -43,6 +43,7 @@ struct algorithm_query {
 struct algorithm_part {
     const char *what; /* for people, in addition to the row's title; NULL: nothing */
     struct block stmts;
+    bool once; /* before the bands, if there are any, and not in each of them */
 };
 struct rewriting {
     VEC(struct algorithm_part) parts;

@@ -421,12 +421,13 @@ static struct buf *in_blocks(const struct work *k, struct buf *from) {
     for (int d = 0; d < from->nlogical; d++) dims[d] = d == CHANNEL_AXIS ? x_int(c, k->ic) : from->logical[d];
     struct buf *to = buf_new(c, k->q->entry, "blocks", from->type, SC_ARENA, dims, from->nlogical);
     algorithm_part(k->q, k->out, "its operand in blocks of channels");
-    struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
+    struct algorithm_part *part = &k->out->parts.v[k->out->parts.n - 1];
+    part->once = true;
     vars_over(c, "i", dims, from->nlogical, axes, at);
     expr fill = x_is(from->logical[CHANNEL_AXIS], k->ic) ? NULL : x_num(c, dtype_value(from->type), 0);
-    block_append(b, s_alloc(c, to));
-    block_append(
-        b, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, x_load(c, from, at, from->nlogical, fill)));
+    block_append(&part->stmts, s_alloc(c, to));
+    expr cell = x_load(c, from, at, from->nlogical, fill);
+    block_append(&part->stmts, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, cell));
     k->q->lay_out(k->q->env, to, from, 0, machine_lanes(k->q->m, F32));
     algorithm_between(k->q, k->out, to);
     return to;
@@ -441,7 +442,6 @@ static int64_t rows_of_band(const struct work *k) {
     struct sizes_of z = sizes_of(k->q, k->row);
     int64_t high, wide;
     if (k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 || !algorithm_has_rows(k->q)) return 0;
-    if (is_copied(k->q, &k->v)) return 0; /* each band would copy all of it */
     if (!x_is_int(k->place[1].tiles, &high) || !x_is_int(k->place[2].tiles, &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
     double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
