@@ -10,7 +10,7 @@ import sys
 from random_models import Impossible, Maker, TensorProto, helper, np, trial
 
 ALGORITHMS = ["winograd-2", "winograd-4", "winograd-6", "winograd-2-5x5", "winograd-4-5x5", "winograd-2-1d", "winograd-4-1d",
-              "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
+              "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-1d-7", "winograd-4-split", "winograd-4-1d-split", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
               "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "computed-bytes", "tables", "turned-factor", "phases", "phases",
               "sparse-blocks", "sparse-blocks", "direct"]
 BYTES = [np.uint8, np.int8]
@@ -54,11 +54,13 @@ class Products(Maker):
         return [self.r.choice([1, 2, 3, 5, 6, 7, 8, 9, 11, 14, 16, 17, 19, 23]) for _ in range(n)]
 
     def strange_window(self, n, spatial):
-        same = self.r.random() < 0.5        # what Winograd takes
-        k = [self.r.choice([3, 3, 5])] * n if same else [self.r.choice([1, 1, 2, 3, 3, 4, 5, 7]) for _ in range(n)]
+        same = self.r.random() < 0.5        # what Winograd takes: also beside other windows, and dilated
+        taps = self.r.choice([3, 3, 3, 5, 7, 9])
+        k = [taps if self.r.random() < 0.8 else self.r.choice([1, 1, 2]) for _ in range(n)] if same else \
+            [self.r.choice([1, 1, 2, 3, 3, 4, 5, 7]) for _ in range(n)]
         plain = same or self.r.random() < 0.4
         strides = [1 if plain else self.r.choice([1, 2, 2, 3, 4, 5]) for _ in range(n)]
-        dilations = [1 if plain else self.r.choice([1, 1, 2, 3]) for _ in range(n)]
+        dilations = [self.r.choice([1, 1, 1, 2, 3]) if same else 1 if plain else self.r.choice([1, 1, 2, 3]) for _ in range(n)]
         pads = [self.r.choice([0, kk // 2, kk // 2, self.r.randint(0, kk + 1)]) for kk in k * 2]
         if any((k[d] - 1) * dilations[d] + 1 > spatial[d] + pads[d] + pads[d + n] for d in range(n)):
             raise Impossible
