@@ -98,7 +98,8 @@ bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *r
         if (!is_var(w->arg[r + 1], s->u.stage.red[r])) return false;
     if (!find_slides(c, k, row, v)) return false;
     for (int p = 0; p < rank; p++) {
-        if (is_var(x->arg[p], s->u.stage.red[0]) && v->channel < 0) v->channel = p;
+        bool all = x->u.buf->logical[p] == s->u.stage.red[0]->extent;
+        if (is_var(x->arg[p], s->u.stage.red[0]) && all && v->channel < 0) v->channel = p;
         else if (!has_slide(v->along, v->nalong, p) && !has_slide(v->over, v->nover, p) && !stands(c, k, v, x->arg[p]))
             return false;
     }

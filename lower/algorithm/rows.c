@@ -39,21 +39,18 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     if (weights > 0) weights *= dtype_is_half(q->k->b.read->u.buf->type) ? 0.5 : 1;
     return slow * products_cycles(q, cells, depth) + weights_cycles(q->m, weights);
 }
-#define WINOGRAD_ROW(name_, of, m, r, axes, whole_, bound_)                                                            \
+#define WINOGRAD_ROW(name_, of, m, r, axes, ...)                                                                       \
     {                                                                                                                  \
         .name = name_, .title = of, .refuses = winograd_refuses, .cycles = winograd_cycles,                            \
-        .rewrite = winograd_rewrite, .bound = bound_, .tile = m, .taps = r, .dims = axes, .whole = whole_              \
+        .rewrite = winograd_rewrite, .tile = m, .taps = r, .dims = axes, __VA_ARGS__                                   \
     }
 #define WINOGRAD(name, m, r)                                                                                           \
-    WINOGRAD_ROW(name, "Winograd F(" #m "x" #m ", " #r "x" #r ")", m, r, 2, false, winograd_bound)
-#define WINOGRAD_1D(name, m, r) WINOGRAD_ROW(name, "Winograd F(" #m ", " #r ")", m, r, 1, false, winograd_bound)
+    WINOGRAD_ROW(name, "Winograd F(" #m "x" #m ", " #r "x" #r ")", m, r, 2, .bound = winograd_bound)
+#define WINOGRAD_1D(name, m, r) WINOGRAD_ROW(name, "Winograd F(" #m ", " #r ")", m, r, 1, .bound = winograd_bound)
 /* Larger windows, as a sum of windows of r taps, which begin r cells, a tile, apart. */
-#define WINOGRAD_SPLIT(name_, of, r, axes)                                                                             \
-    {                                                                                                                  \
-        .name = name_, .title = of, .refuses = winograd_refuses, .cycles = winograd_cycles,                            \
-        .rewrite = winograd_rewrite, .bound = winograd_bound, .tile = r, .taps = r, .dims = axes, .split = true        \
-    }
-#define WINOGRAD_WHOLE(name, m, r, axes) WINOGRAD_ROW(name, "Winograd of whole numbers", m, r, axes, true, NULL)
+#define WINOGRAD_SPLIT(name, of, r, axes)                                                                              \
+    WINOGRAD_ROW(name, "sums of Winograd " of, r, r, axes, .bound = winograd_bound, .split = true)
+#define WINOGRAD_WHOLE(name, m, r, axes) WINOGRAD_ROW(name, "Winograd of whole numbers", m, r, axes, .whole = true)
 const struct algorithm algorithm_rows[] = {
     {.name = "direct", .title = "the definition", .cycles = cycles_of_direct},
     {.name = "integer-sums",
@@ -90,8 +87,8 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_1D("winograd-2-1d-5", 2, 5),
     WINOGRAD_1D("winograd-4-1d-5", 4, 5),
     WINOGRAD_1D("winograd-2-1d-7", 2, 7),
-    WINOGRAD_SPLIT("winograd-4-split", "sums of Winograd F(4x4, 4x4)", 4, 2),
-    WINOGRAD_SPLIT("winograd-4-1d-split", "sums of Winograd F(4, 4)", 4, 1),
+    WINOGRAD_SPLIT("winograd-4-split", "F(4x4, 4x4)", 4, 2),
+    WINOGRAD_SPLIT("winograd-4-1d-split", "F(4, 4)", 4, 1),
     WINOGRAD_WHOLE("winograd-2-whole", 2, 3, 2),
     WINOGRAD_WHOLE("winograd-4-whole", 4, 3, 2),
     WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),
