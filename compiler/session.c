@@ -108,10 +108,11 @@ bool rules_exist(struct ctx *c, const struct options *o) {
     return ok;
 }
 bool algorithms_exist(struct ctx *c, const struct options *o) {
-    const char *names[64] = {0};
     int n = 0;
     bool ok = true;
-    for (const struct algorithm *r = algorithm_rows; r->name && n < 64; r++) names[n++] = r->name;
+    while (algorithm_rows[n].name) n++;
+    const char **names = NEWN(&c->arena, const char *, n);
+    for (int k = 0; k < n; k++) names[k] = algorithm_rows[k].name;
     for (int k = 0; k < o->algorithms.n + o->algorithms_off.n; k++) {
         bool off = k >= o->algorithms.n;
         const char *word = off ? o->algorithms_off.v[k - o->algorithms.n] : o->algorithms.v[k];

@@ -44,6 +44,7 @@ const char *path_last(const char *path);
 const char *temporary_folder(struct ctx *c, int *noted);
 /* Are the names that --no-rule gives those of rules? false after a diagnostic. */
 bool rules_exist(struct ctx *c, const struct options *o);
+/* The same of --algorithm and --no-algorithm, and what they ask for. */
 bool algorithms_exist(struct ctx *c, const struct options *o);
 struct algorithm_wishes options_algorithms(const struct options *o);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */

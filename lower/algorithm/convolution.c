@@ -69,9 +69,11 @@ static bool find_slides(struct ctx *c, const struct problem *k, const struct alg
     }
     return true;
 }
-static bool has_slide(const struct slide *w, int n, int at) {
-    for (int k = 0; k < n; k++)
-        if (w[k].at == at) return true;
+static bool slides_in(const struct convolution *v, int at) {
+    for (int d = 0; d < v->nalong; d++)
+        if (v->along[d].at == at) return true;
+    for (int d = 0; d < v->nover; d++)
+        if (v->over[d].at == at) return true;
     return false;
 }
 /* The index of the operand's dim depends neither on channels nor on where windows are. */
@@ -79,11 +81,9 @@ static bool stands(struct ctx *c, const struct problem *k, const struct convolut
     const struct stmt *s = k->sum;
     for (int r = 0; r < s->u.stage.nred; r++)
         if ((r == 0 || has_taps(s, r)) && x_uses_var(c, at, s->u.stage.red[r])) return false;
-    for (int d = 0; d < v->nalong; d++)
-        if (x_uses_var(c, at, s->u.stage.axes[v->along[d].axis])) return false;
-    for (int d = 0; d < v->nover; d++)
-        if (x_uses_var(c, at, s->u.stage.axes[v->over[d].axis])) return false;
-    return !x_uses_var(c, at, s->u.stage.axes[CHANNEL_AXIS]);
+    for (int d = 0; d < s->u.stage.naxes; d++)
+        if ((d == CHANNEL_AXIS || has_axis(v, d)) && x_uses_var(c, at, s->u.stage.axes[d])) return false;
+    return true;
 }
 bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *row, expr zero, struct convolution *v) {
     const struct stmt *s = k->sum;
@@ -100,8 +100,7 @@ bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *r
     for (int p = 0; p < rank; p++) {
         bool all = x->u.buf->logical[p] == s->u.stage.red[0]->extent;
         if (is_var(x->arg[p], s->u.stage.red[0]) && all && v->channel < 0) v->channel = p;
-        else if (!has_slide(v->along, v->nalong, p) && !has_slide(v->over, v->nover, p) && !stands(c, k, v, x->arg[p]))
-            return false;
+        else if (!slides_in(v, p) && !stands(c, k, v, x->arg[p])) return false;
     }
     return v->channel >= 0;
 }

@@ -347,27 +347,20 @@ static expr sum_of_weights(struct sums *q) {
 }
 
 /* ---- copies of a in another type, or with more channels */
-static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from) {
+/* The copy has the layout of a, but channels that were too few for a block lie side by side now. */
+static struct buf *move_operand(struct sums *q) {
     struct ctx *c = q->c;
-    const struct var **axes = NEWN(&c->arena, const struct var *, from->nlogical + 1);
-    expr at[32];
-    vars_over(c, "i", to->logical, to->nlogical, axes, at);
+    struct buf *from = q->p.a.read->u.buf;
+    const struct var *axes[32];
+    expr dims[32], at[32];
+    for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
+    if (q->channel) dims[1] = x_int(c, q->channels);
+    vars_over(c, "i", dims, from->nlogical, axes, at);
     expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     if (q->a == F32) value = x_cast(c, F32, value);
-    return s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value);
-}
-/* The copy has the layout of a, but channels that were too few for a block lie side by side now. */
-static struct buf *move_operand(struct sums *q) {
-    struct buf *from = q->p.a.read->u.buf;
-    expr dims[32];
-    for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
-    if (q->channel) dims[1] = x_int(q->c, q->channels);
-    struct buf *to = buf_new(q->c, q->at->entry, "moved", q->a, SC_ARENA, dims, from->nlogical);
     algorithm_part(q->at, q->out, "its operand, in the type that the machine multiplies");
-    struct block *b = &q->out->parts.v[q->out->parts.n - 1].stmts;
-    block_append(b, s_alloc(q->c, to));
-    block_append(b, copy_moved(q, to, from));
+    struct buf *to = algorithm_stage(q->at, q->out, "moved", q->a, axes, from->nlogical, RED_NONE, NULL, 0, value);
     q->at->lay_out(q->at->env, to, from, q->moved, q->channel ? (int)q->channels : 0);
     algorithm_between(q->at, q->out, to);
     return to;

@@ -419,15 +419,12 @@ static struct buf *in_blocks(const struct work *k, struct buf *from) {
     const struct var *axes[32];
     expr dims[32], at[32];
     for (int d = 0; d < from->nlogical; d++) dims[d] = d == CHANNEL_AXIS ? x_int(c, k->ic) : from->logical[d];
-    struct buf *to = buf_new(c, k->q->entry, "blocks", from->type, SC_ARENA, dims, from->nlogical);
-    algorithm_part(k->q, k->out, "its operand in blocks of channels");
-    struct algorithm_part *part = &k->out->parts.v[k->out->parts.n - 1];
-    part->once = true;
     vars_over(c, "i", dims, from->nlogical, axes, at);
     expr fill = x_is(from->logical[CHANNEL_AXIS], k->ic) ? NULL : x_num(c, dtype_value(from->type), 0);
-    block_append(&part->stmts, s_alloc(c, to));
-    expr cell = x_load(c, from, at, from->nlogical, fill);
-    block_append(&part->stmts, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, cell));
+    algorithm_part(k->q, k->out, "its operand in blocks of channels");
+    k->out->parts.v[k->out->parts.n - 1].once = true;
+    struct buf *to = algorithm_stage(k->q, k->out, "blocks", from->type, axes, from->nlogical, RED_NONE, NULL, 0,
+                                     x_load(c, from, at, from->nlogical, fill));
     k->q->lay_out(k->q->env, to, from, 0, machine_lanes(k->q->m, F32));
     algorithm_between(k->q, k->out, to);
     return to;
