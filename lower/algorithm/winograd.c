@@ -24,19 +24,24 @@
 static int cells(const struct algorithm *row) { return row->tile + row->taps - 1; }
 
 /* ---- which convolutions */
-/* The channels, which are dim d, fill whole vectors. */
-static bool in_vectors(const struct algorithm_query *q, const struct buf *b, int d, int lanes) {
-    int64_t channels;
+/* The channels, which are dim d, lie side by side in memory. */
+static bool channels_adjoin(const struct algorithm_query *q, const struct buf *b, int d) {
     int block = q->layout(q->env, b).block;
-    if (!x_is_int(b->logical[d], &channels) || channels % lanes != 0) return false;
-    if (block || d == CHANNEL_AXIS) return block == lanes && d == CHANNEL_AXIS;
+    if (block || d == CHANNEL_AXIS) return block == machine_lanes(q->m, F32) && d == CHANNEL_AXIS;
     while (++d < b->nlogical)
         if (!x_is(b->logical[d], 1)) return false;
     return true;
 }
-/* Otherwise the operand's channels are copied into blocks. */
+/* Otherwise the operand is copied into blocks, and the sums are copied out of them. */
 static bool is_copied(const struct algorithm_query *q, const struct convolution *v) {
-    return !in_vectors(q, q->k->a.read->u.buf, v->channel, machine_lanes(q->m, F32));
+    return !channels_adjoin(q, q->k->a.read->u.buf, v->channel);
+}
+static bool is_plain_sum(const struct algorithm_query *q) {
+    return !channels_adjoin(q, q->k->out->u.stage.buf, CHANNEL_AXIS);
+}
+static int64_t operand_channels(const struct algorithm_query *q) { return const_extent(q->k->sum->u.stage.red[0]); }
+static int64_t result_channels(const struct algorithm_query *q) {
+    return const_extent(q->k->sum->u.stage.axes[CHANNEL_AXIS]);
 }
 static int64_t whole_vectors(const struct algorithm_query *q, int64_t n) {
     int lanes = machine_lanes(q->m, F32);
@@ -84,16 +89,15 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
     for (int d = 0; d < k->sum->u.stage.naxes; d++)
         if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
-    if (!in_vectors(q, k->out->u.stage.buf, CHANNEL_AXIS, lanes) ||
-        (is_copied(q, &v) && (row->whole || v.channel != CHANNEL_AXIS)))
-        return "channels do not lie in full blocks";
+    if (is_copied(q, &v) && v.channel != CHANNEL_AXIS) return "not all channels of the operand lie side by side";
+    if (row->whole && (is_copied(q, &v) || is_plain_sum(q))) return "channels do not lie in blocks";
     return NULL;
 }
 
 /* ---- what it costs */
 struct sizes_of {
-    double tiles, ic, over, oc, cells, tile; /* over: taps that are summed as in the definition */
-    double copied;                           /* cells of the operand */
+    double tiles, ic, depth, over, oc, cells, tile; /* depth, over: channels and taps summed as in the definition */
+    double copied;                                  /* cells of the operand and the result */
 };
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
@@ -107,10 +111,11 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
     }
     for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
     struct sizes_of z = {.tiles = n, .over = taps, .cells = cells(row), .tile = m};
-    z.ic = (double)whole_vectors(q, const_extent(s->u.stage.red[0]));
-    z.oc = (double)const_extent(s->u.stage.axes[CHANNEL_AXIS]);
-    z.copied =
-        is_copied(q, &v) ? typical_size(q->c, q->k->a.read->u.buf->logical, q->k->a.read->u.buf->nlogical, 64) : 0;
+    z.ic = (double)whole_vectors(q, operand_channels(q)), z.oc = (double)whole_vectors(q, result_channels(q));
+    z.depth = row->whole ? z.ic : (double)operand_channels(q);
+    if (is_copied(q, &v))
+        z.copied += typical_size(q->c, q->k->a.read->u.buf->logical, q->k->a.read->u.buf->nlogical, 64);
+    if (is_plain_sum(q)) z.copied += z.oc * n * pow(m, row->dims);
     return z;
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
@@ -121,7 +126,7 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
     double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* written and read */
-    double depth = all * z.ic * z.over,
+    double depth = all * z.depth * z.over,
            products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, depth);
     double copy = 8 * z.copied * q->m->memory_byte; /* f32, read and written */
@@ -191,7 +196,7 @@ struct work {
     struct rewriting *out;
     struct stmt *sum;
     int dims, places;
-    int64_t ic; /* of tiles, in whole vectors */
+    int64_t ic, depth; /* channels of tiles, in whole vectors, and those that are summed */
     struct convolution v;
     struct place place[PLACES + 2];
     int64_t rows; /* of tiles, in a band; 0: there are no bands */
@@ -296,17 +301,18 @@ static int64_t tap_at(const struct work *k, int64_t over, int64_t n) {
     }
     return at;
 }
-/* [i,j,over,ic,oc]: rounded once, even if they are then multiplied in 16 bits. */
+/* [i,j,over,ic,oc], in whole vectors of channels: rounded once, even if they are then multiplied in 16 bits. */
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = k->row->whole ? k->whole.w : given_cells(k->q, b);
-    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in), rows = k->ic;
+    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in), rows = k->depth;
+    int64_t columns = whole_vectors(k->q, out);
     int64_t all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims), terms = 1;
     int64_t dims[TILE_AXES + 1] = {k->w.cells, k->w.cells};
     int rank = k->dims;
     for (int d = 0; d < k->v.nover; d++) terms *= dims[rank++] = k->v.over[d].count;
-    dims[rank++] = rows, dims[rank++] = out;
+    dims[rank++] = rows, dims[rank++] = columns;
     struct tensor *t = tensor_new(&c->arena, k->cell, dims, rank);
     double w[WINOGRAD_TAPS * WINOGRAD_TAPS][WINOGRAD_PAIRS] = {{0}},
                              cell[WINOGRAD_CELLS * WINOGRAD_CELLS][WINOGRAD_PAIRS];
@@ -321,7 +327,7 @@ static struct buf *weights(const struct work *k) {
             winograd_transform_taps(&k->w, k->dims, w, cell);
             for (int64_t n = 0; n < all; n++)
                 for (int64_t p = 0; p < pairs; p++) {
-                    int64_t to = (n * terms * rows + row) * out + from + p;
+                    int64_t to = (n * terms * rows + row) * columns + from + p;
                     if (k->row->whole) tensor_set_i(t, to, (int64_t)cell[n][p]);
                     else tensor_set_f(t, to, cell[n][p]);
                 }
@@ -357,7 +363,7 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
                               extent[d]);
     for (int d = 0; d < n; d++) at_v[d] = x_var(c, axes[0][d]), at[d] = x_var(c, axes[1][d]);
     for (int d = 0; d < k->dims; d++) at_u[d] = at_v[d];
-    red[0] = axis(k, "ic", rows[last]);
+    red[0] = axis(k, "ic", x_int(c, k->depth));
     for (int d = 0; d < k->v.nover; d++) {
         red[d + 1] = axis(k, "tap", x_int(c, k->v.over[d].count));
         at_u[k->dims + d] = x_var(c, red[d + 1]);
@@ -394,22 +400,46 @@ static expr divided(const struct work *k, expr t) {
     if (inverse != 1) t = x_mul(c, t, x_const_i(c, I32, (int32_t)inverse));
     return x_bin(c, X_SHR, t, x_const_i(c, I32, shift));
 }
-/* Replaces the sum by a read from its tile; the epilogue stays as it is. */
-static void replace_sum(const struct work *k, struct buf *y) {
+/* The sum, read from its tile y. */
+static expr sum_at(const struct work *k, struct buf *y, const expr *index) {
     struct ctx *c = k->q->c;
-    const struct var **o = k->sum->u.stage.axes;
     expr at[TILE_AXES];
     for (int p = 0; p < k->places; p++) {
         const struct place *w = &k->place[p];
-        expr x = x_var(c, o[w->axis]);
+        expr x = index[w->axis];
         int64_t step = w->along < 0 ? 1 : k->v.along[w->along].step;
         at[k->dims + p] = w->phase ? x_modi(c, x, step) : x_divi(c, x, w->along < 0 ? 1 : step * k->w.tile);
         if (w->along >= 0) at[w->along] = x_modi(c, x_divi(c, x, step), k->w.tile);
     }
-    at[axes_of_tiles(k) - 1] = x_var(c, o[CHANNEL_AXIS]);
-    expr value = x_load(c, y, at, axes_of_tiles(k), NULL);
+    at[axes_of_tiles(k) - 1] = index[CHANNEL_AXIS];
+    return x_load(c, y, at, axes_of_tiles(k), NULL);
+}
+/* The sums in blocks of channels, of which the last one may hold more than there are. */
+static struct buf *sums_in_blocks(const struct work *k, struct buf *y) {
+    struct ctx *c = k->q->c;
+    int n = k->sum->u.stage.naxes;
+    const struct var *axes[PLACES + 1];
+    expr dims[PLACES + 1], at[PLACES + 1];
+    for (int d = 0; d < n; d++)
+        dims[d] = d == CHANNEL_AXIS ? y->logical[y->nlogical - 1] : k->sum->u.stage.axes[d]->extent;
+    vars_over(c, "i", dims, n, axes, at);
+    struct buf *to = algorithm_stage(k->q, k->out, "sums", k->sum_type, axes, n, RED_NONE, NULL, 0, sum_at(k, y, at));
+    k->q->lay_out(k->q->env, to, to, 0, machine_lanes(k->q->m, F32));
+    algorithm_between(k->q, k->out, to);
+    return to;
+}
+/* Replaces the sum by a read of it; the epilogue stays as it is. */
+static void replace_sum(const struct work *k, struct buf *y) {
+    struct ctx *c = k->q->c;
+    const struct stmt *s = k->sum;
+    expr at[PLACES + 1], value;
+    for (int d = 0; d < s->u.stage.naxes; d++) at[d] = x_var(c, s->u.stage.axes[d]);
+    if (is_plain_sum(k->q)) {
+        value = x_load(c, sums_in_blocks(k, y), at, s->u.stage.naxes, NULL);
+        algorithm_part(k->q, k->out, "its results, out of blocks of channels");
+    } else value = sum_at(k, y, at);
     if (k->row->whole) value = divided(k, value);
-    if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
+    if (s->u.stage.init) value = x_add(c, value, s->u.stage.init);
     algorithm_rest(k->q, k->out, value);
 }
 
@@ -438,10 +468,13 @@ static int64_t rows_of_band(const struct work *k) {
     const struct machine *m = k->q->m;
     struct sizes_of z = sizes_of(k->q, k->row);
     int64_t high, wide;
-    if (k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 || !algorithm_has_rows(k->q)) return 0;
+    if (is_plain_sum(k->q) || k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 ||
+        !algorithm_has_rows(k->q))
+        return 0;
     if (!x_is_int(k->place[1].tiles, &high) || !x_is_int(k->place[2].tiles, &wide) || high < 2) return 0;
     double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
-    double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high, weights = cells * z.ic * z.oc * cell;
+    double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high,
+           weights = cells * z.depth * z.oc * cell;
     if (all <= (double)(m->last_bytes ? m->last_bytes : m->l2.bytes) || row > 2 * room) return 0;
     int64_t rows = row < room ? (int64_t)(room / row) : 1, passes = (high + rows - 1) / rows;
     rows = (high + passes - 1) / passes;
@@ -464,7 +497,7 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         k.from = algorithm_bands(q, k.rows * m);
         k.place[1].tiles = k.place[1].read = x_int(q->c, k.rows);
     }
-    k.ic = whole_vectors(q, const_extent(k.sum->u.stage.red[0]));
+    k.ic = whole_vectors(q, operand_channels(q)), k.depth = row->whole ? k.ic : operand_channels(q);
     struct buf *x = is_copied(q, &k.v) ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
     algorithm_part(q, out, "its operand's tiles");
     expr ic = x_int(q->c, k.ic);

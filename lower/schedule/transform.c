@@ -101,7 +101,8 @@ static const char *transform_points(struct plan *u, struct points *out) {
     if (!found) return "no transforms of tiles";
     if (lanes_of(u) < 2) return "there are no vectors";
     if (l && l->block && l->block != lanes_of(u)) return "the result's blocks are no vectors";
-    if (const_extent(k->out->u.stage.axes[lane_axis(u)]) % lanes_of(u)) return "channels do not fill their blocks";
+    bool full = const_extent(k->out->u.stage.axes[lane_axis(u)]) % lanes_of(u) == 0;
+    if (!full && !(l && l->block)) return "channels do not fill whole vectors";
     add_point(u, out, &strategy_transform);
     return NULL;
 }
@@ -180,6 +181,7 @@ static const char *transform_steps(struct plan *u, const struct point *p) {
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i] != k->out && !transforms(k->stages.v[i]))
             step_inline(&u->s, k->stages.v[i]->u.stage.buf->base);
+    if (lane_axis(u) == 1) plan_widen(u, NULL, k->out);
     struct word_list cells = result_loops(u);
     if (cells.n) add_loop(&u->s, &unrolled, cells.v[cells.n - 1]);
     for (int i = k->stages.n; i-- > 0;)

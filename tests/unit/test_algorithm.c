@@ -176,6 +176,22 @@ static const struct beside {
     {2, "1,13,9,10", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
     {2, "1,3,5,8,9", "2,T,T", "", "Neg(%x)"},
 };
+/* Results whose channels fill no blocks, or that lie in none because they are the model's. */
+static const struct {
+    struct beside windows;
+    int results;
+    bool plain;
+} results[] = {
+    {{1, "1,16,13,9", "T,1", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 13, false},
+    {{1, "2,9,7,16", "4,T", "", "Transpose(%x) {perm=[0,3,1,2]}"}, 21, false},
+    {{2, "1,13,9,10", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 13, false},
+    {{2, "2,21,8,9", "T,T", "dilations=[1,2]", "MaxPool(%x) {kernel_shape=[1,1]}"}, 36, false},
+    {{2, "1,13,5,9,8", "2,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"}, 5, false},
+    {{1, "1,16,9,13", "1,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 16, true},
+    {{2, "1,13,9,10", "T,T", "", "Neg(%x)"}, 3, true},
+    {{2, "2,16,9,10", "T,T", "dilations=[2,1]", "MaxPool(%x) {kernel_shape=[1,1]}"}, 21, true},
+    {{2, "1,3,4,9,8", "2,T,T", "", "Neg(%x)"}, 9, true},
+};
 /* The kernel's shape with the row's taps. */
 static const char *with_taps(const struct algorithm *row, const char *kernel) {
     struct text t = {0};
@@ -186,7 +202,7 @@ static const char *with_taps(const struct algorithm *row, const char *kernel) {
     text_free(&t);
     return s;
 }
-static void beside_within_bound(const struct algorithm *row, const struct beside *b) {
+static void beside_within_bound(const struct algorithm *row, const struct beside *b, int channels_out, bool plain) {
     struct text t = {0};
     int64_t dims[8], cells = 1, n, count;
     int rank = 0;
@@ -195,14 +211,17 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
     int channels = strstr(b->before, "perm") ? CHANNELS : atoi(strchr(b->x, ',') + 1);
     const char *kernel = with_taps(row, b->kernel), *choices, *direct,
                *what = arena_printf(&c->arena, "%s by %s {%s}", b->x, kernel, b->attrs),
-               *window = rank == 5 ? "1,1,1" : "1,1";
+               *after = plain       ? "Identity(%r)"
+                        : rank == 5 ? "MaxPool(%r) {kernel_shape=[1,1,1]}"
+                                    : "MaxPool(%r) {kernel_shape=[1,1]}";
     for (const char *p = kernel; *p; p += strcspn(p, ","), p += *p == ',') all *= atoi(p);
     const char *nodes = arena_printf(&c->arena,
                                      "%%t: ? = %s %%h: ? = Conv(%%t, %%w, %%b) {auto_pad=\"SAME_UPPER\"%s%s} "
-                                     "%%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[%s]}",
-                                     b->before, *b->attrs ? ", " : "", b->attrs, window);
-    constant(&t, "w", arena_printf(&c->arena, "24,%d,%s", channels, kernel), RESULTS * channels * all);
-    constant(&t, "b", "24", RESULTS);
+                                     "%%r: ? = Relu(%%h) %%y: ? = %s",
+                                     b->before, *b->attrs ? ", " : "", b->attrs, after);
+    constant(&t, "w", arena_printf(&c->arena, "%d,%d,%s", channels_out, channels, kernel),
+             channels_out * channels * all);
+    constant(&t, "b", arena_printf(&c->arena, "%d", channels_out), channels_out);
     float *x = malloc(sizeof *x * (size_t)cells);
     for (int64_t k = 0; k < cells; k++) x[k] = drawn();
     const char *params = arena_printf(&c->arena, "%%x: f32[%s]", b->x);
@@ -217,7 +236,13 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
 Test(algorithm, winograd_beside_other_axes_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
         for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
-            if (beside[k].dims == r->dims) beside_within_bound(r, &beside[k]);
+            if (beside[k].dims == r->dims) beside_within_bound(r, &beside[k], RESULTS, false);
+}
+Test(algorithm, winograd_of_any_results_stays_within_its_bound) {
+    for (const struct algorithm *r = NULL; (r = winograd_after(r));)
+        for (size_t k = 0; k < sizeof results / sizeof *results; k++)
+            if (results[k].windows.dims == r->dims)
+                beside_within_bound(r, &results[k].windows, results[k].results, results[k].plain);
 }
 
 /* What the definition of a 3 x 3 convolution of 256 channels of 12 x 12 cells is predicted to take. */
@@ -276,14 +301,15 @@ static const uint8_t *convolved_bytes(const struct algorithm *row, const char *a
     return args[1].data;
 }
 /* Values around the zero point, or all that there are. */
-static void keeps_bits(const struct algorithm *row, const char *target, int high, int wide, bool all, bool open) {
+static void keeps_bits(const struct algorithm *row, const char *target, int results, int high, int wide, bool all,
+                       bool open) {
     struct text t = {0};
     int taps = row->dims == 1 ? row->taps : row->taps * row->taps, cells = CHANNELS * high * wide;
-    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "u8[32,16,%d]", taps)
-                                      : arena_printf(&c->arena, "u8[32,16,%d,%d]", row->taps, row->taps);
+    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "u8[%d,16,%d]", results, taps)
+                                      : arena_printf(&c->arena, "u8[%d,16,%d,%d]", results, row->taps, row->taps);
     if (open) text_add(&t, SYMBOLS);
-    bytes(&t, "w", dims, 32 * CHANNELS * taps, all ? 0 : 119, all ? 256 : 3);
-    bytes(&t, "b", "i32[32]", 32, -100, 200);
+    bytes(&t, "w", dims, results * CHANNELS * taps, all ? 0 : 119, all ? 256 : 3);
+    bytes(&t, "b", arena_printf(&c->arena, "i32[%d]", results), results, -100, 200);
     text_printf(&t,
                 "const %%zx: u8[] = splat 130\nconst %%zw: u8[] = splat 120\nconst %%s: f32[] = splat 1.0\nconst %%sy: "
                 "f32[] = splat %s\n",
@@ -302,7 +328,8 @@ Test(algorithm, winograd_of_whole_numbers_keeps_the_bits) {
     static const char *const targets[] = {"x86-avx2", "aarch64"};
     for (const struct algorithm *r = algorithm_rows; r->name; r++)
         for (int k = 0; r->whole && k < 24; k++)
-            keeps_bits(r, targets[k / 3 % 2], sizes[k % 3][0], sizes[k % 3][1], k / 6 % 2 != 0, k >= 12);
+            keeps_bits(r, targets[k / 3 % 2], k / 2 % 2 ? 32 : 21, sizes[k % 3][0], sizes[k % 3][1], k / 6 % 2 != 0,
+                       k >= 12);
 }
 
 /* ---- tables of bytes: the same bits as what they hold is computed to */
