@@ -113,8 +113,10 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
     struct sizes_of z = {.tiles = n, .over = taps, .cells = cells(row), .tile = m};
     z.ic = (double)whole_vectors(q, operand_channels(q)), z.oc = (double)whole_vectors(q, result_channels(q));
     z.depth = row->whole ? z.ic : (double)operand_channels(q);
-    if (is_copied(q, &v))
-        z.copied += typical_size(q->c, q->k->a.read->u.buf->logical, q->k->a.read->u.buf->nlogical, 64);
+    if (is_copied(q, &v)) {
+        const struct buf *x = q->k->a.read->u.buf;
+        z.copied += typical_size(q->c, x->logical, x->nlogical, 64) / (double)operand_channels(q) * z.ic;
+    }
     if (is_plain_sum(q)) z.copied += z.oc * n * pow(m, row->dims);
     return z;
 }
@@ -365,7 +367,7 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     for (int d = 0; d < k->dims; d++) at_u[d] = at_v[d];
     red[0] = axis(k, "ic", x_int(c, k->depth));
     for (int d = 0; d < k->v.nover; d++) {
-        red[d + 1] = axis(k, "tap", x_int(c, k->v.over[d].count));
+        red[d + 1] = axis(k, internf(c->names, "tap%d", k->v.over[d].tap), x_int(c, k->v.over[d].count));
         at_u[k->dims + d] = x_var(c, red[d + 1]);
     }
     for (int p = 0; p < apart; p++) {
