@@ -1,4 +1,5 @@
 /* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
+#include "lower/layout.h"
 #include "lower/problem/row_space.h"
 #include "lower/size_names.h"
 #include <string.h>
@@ -268,11 +269,20 @@ static bool adds_up_any(const struct block *run, const struct stmt *s) {
         if (t->kind == S_STAGE && adds_up(s, t) && !x_visit(t->u.stage.value, is_no_constant, NULL)) return true;
     return false;
 }
-/* Must s start a new kernel, although the run could include it? Not if it shares rows with the run. */
-static bool goes_on_elsewhere(struct ctx *c, const struct block *run, struct stmt *s) {
+static bool moves_into_blocks(const struct lowering *l, const struct stmt *s) {
+    const struct value_layout *lay = map_get(&l->specs, PKEY(s->u.stage.buf));
+    return s->u.stage.op == RED_NONE && s->u.stage.value->op == X_LOAD && lay && lay->block;
+}
+/* Must s start a new kernel, although the run could include it? Not if it shares rows with the run. Parts of a tensor
+ * that are moved into blocks (Split) have lanes in a kernel of their own only. */
+static bool goes_on_elsewhere(const struct lowering *l, const struct block *run, struct stmt *s) {
+    struct ctx *c = l->c;
     if (s->kind != S_STAGE) return false;
     for (const struct stmt *t = run->first; t; t = t->next)
         if (t->kind != S_STAGE) return false;
+    if (run->last && moves_into_blocks(l, run->last) && moves_into_blocks(l, s) &&
+        s->u.stage.value->u.buf != run->last->u.stage.buf)
+        return true;
     if (adds_up_any(run, s)) return false;
     bool elsewhere = s->u.stage.op == RED_NONE ? reads_other_cells(run, s) : sums_again(run, s);
     return elsewhere && !share_rows(c, run, s);
@@ -305,7 +315,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
         next = s->next;
         stmt_remove(s);
         bool kernel = is_kernel_stmt(s);
-        if (kernel ? goes_on_elsewhere(c, &run, s) : !goes_before(&run, s)) {
+        if (kernel ? goes_on_elsewhere(l, &run, s) : !goes_before(&run, s)) {
             if (next) stmt_insert_before(next, s);
             else block_append(from, s);
             ok = flush_run(l, &run, s, &local, name);

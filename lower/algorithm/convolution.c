@@ -85,6 +85,18 @@ static bool stands(struct ctx *c, const struct problem *k, const struct convolut
         if ((d == CHANNEL_AXIS || has_axis(v, d)) && x_uses_var(c, at, s->u.stage.axes[d])) return false;
     return true;
 }
+/* In how many groups the index of the operand's dim p goes along its channels, each of which is for as many of the
+ * result's; 0: it does not. */
+static int64_t groups_along(struct ctx *c, const struct problem *k, int p) {
+    const struct stmt *s = k->sum;
+    const struct var *out = s->u.stage.axes[CHANNEL_AXIS], *in = s->u.stage.red[0];
+    int64_t all, results = const_extent(out), each = const_extent(in);
+    if (!x_is_int(k->a.read->u.buf->logical[p], &all) || each < 1 || all % each || results % (all / each)) return 0;
+    int64_t groups = all / each;
+    expr at = x_var(c, in);
+    if (groups > 1) at = x_add(c, at, x_muli(c, x_divi(c, x_var(c, out), results / groups), each));
+    return k->a.read->arg[p] == at ? groups : 0;
+}
 bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *row, expr zero, struct convolution *v) {
     const struct stmt *s = k->sum;
     expr x = k->a.read, w = k->b.read;
@@ -98,8 +110,8 @@ bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *r
         if (!is_var(w->arg[r + 1], s->u.stage.red[r])) return false;
     if (!find_slides(c, k, row, v)) return false;
     for (int p = 0; p < rank; p++) {
-        bool all = x->u.buf->logical[p] == s->u.stage.red[0]->extent;
-        if (is_var(x->arg[p], s->u.stage.red[0]) && all && v->channel < 0) v->channel = p;
+        int64_t groups = v->channel < 0 ? groups_along(c, k, p) : 0;
+        if (groups) v->channel = p, v->groups = groups;
         else if (!slides_in(v, p) && !stands(c, k, v, x->arg[p])) return false;
     }
     return v->channel >= 0;

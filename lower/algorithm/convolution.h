@@ -15,6 +15,7 @@ struct slide {
 struct convolution {
     struct slide along[2], over[PLACES];
     int nalong, nover, channel; /* channel: the operand's dim */
+    int64_t groups;             /* of channels */
 };
 /* Has this summed variable several taps? */
 bool has_taps(const struct stmt *sum, int red);
@@ -22,7 +23,7 @@ bool has_taps(const struct stmt *sum, int red);
 double taps_inside(struct ctx *c, const struct problem *k);
 /* Which of the n slides has this axis; -1: none. */
 int slide_of(const struct slide *w, int n, int axis);
-/* The sum is x[.., ic, o + tap + offset, .. else zero] * w[oc, ic, taps], whatever the order of the dims of x is. zero
- * NULL: any fill. */
+/* The sum is x[.., ic, o + tap + offset, .. else zero] * w[oc, ic, taps], whatever the order of the dims of x is, or
+ * the same in groups of channels. zero NULL: any fill. */
 bool convolves(struct ctx *c, const struct problem *k, const struct algorithm *row, expr zero, struct convolution *v);
 #endif

@@ -26,6 +26,13 @@ static double products_cycles(const struct algorithm_query *q, double cells, dou
             least = fmin(least, cells * depth / micro_products(q->m, s));
     return least;
 }
+/* The last block of channels takes as long as a full one: how many times as many cells that makes. */
+static double filled_blocks(const struct algorithm_query *q) {
+    const struct stmt *out = q->k->out;
+    int block = q->layout(q->env, out->u.stage.buf).block;
+    int64_t channels = block ? const_extent(out->u.stage.axes[CHANNEL_AXIS]) : 0;
+    return channels > 0 ? (double)((channels + block - 1) / block * block) / (double)channels : 1;
+}
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
     double cells = typical_result(q->c, s), depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
@@ -37,7 +44,7 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     /* integers are multiplied more slowly, after their zero points are subtracted */
     double slow = s->u.stage.buf->type == I32 ? 2 : 1, weights = rows_weights(q);
     if (weights > 0) weights *= dtype_is_half(q->k->b.read->u.buf->type) ? 0.5 : 1;
-    return slow * products_cycles(q, cells, depth) + weights_cycles(q->m, weights);
+    return slow * products_cycles(q, cells * filled_blocks(q), depth) + weights_cycles(q->m, weights);
 }
 #define WINOGRAD_ROW(name_, of, m, r, axes, ...)                                                                       \
     {                                                                                                                  \

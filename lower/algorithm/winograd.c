@@ -39,7 +39,7 @@ static bool is_copied(const struct algorithm_query *q, const struct convolution 
 static bool is_plain_sum(const struct algorithm_query *q) {
     return !channels_adjoin(q, q->k->out->u.stage.buf, CHANNEL_AXIS);
 }
-static int64_t operand_channels(const struct algorithm_query *q) { return const_extent(q->k->sum->u.stage.red[0]); }
+static int64_t summed_channels(const struct algorithm_query *q) { return const_extent(q->k->sum->u.stage.red[0]); }
 static int64_t result_channels(const struct algorithm_query *q) {
     return const_extent(q->k->sum->u.stage.axes[CHANNEL_AXIS]);
 }
@@ -91,6 +91,9 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
         if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
     if (is_copied(q, &v) && v.channel != CHANNEL_AXIS) return "not all channels of the operand lie side by side";
     if (row->whole && (is_copied(q, &v) || is_plain_sum(q))) return "channels do not lie in blocks";
+    if (v.groups > 1 && row->whole) return "whole numbers in groups of channels";
+    if (v.groups > 1 && (result_channels(q) / v.groups < lanes || result_channels(q) % lanes))
+        return "groups of channels fill no vectors";
     return NULL;
 }
 
@@ -111,11 +114,12 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
     }
     for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
     struct sizes_of z = {.tiles = n, .over = taps, .cells = cells(row), .tile = m};
-    z.ic = (double)whole_vectors(q, operand_channels(q)), z.oc = (double)whole_vectors(q, result_channels(q));
-    z.depth = row->whole ? z.ic : (double)operand_channels(q);
+    int64_t channels = v.groups * summed_channels(q);
+    z.ic = (double)whole_vectors(q, channels), z.oc = (double)whole_vectors(q, result_channels(q));
+    z.depth = row->whole ? z.ic : (double)summed_channels(q);
     if (is_copied(q, &v)) {
         const struct buf *x = q->k->a.read->u.buf;
-        z.copied += typical_size(q->c, x->logical, x->nlogical, 64) / (double)operand_channels(q) * z.ic;
+        z.copied += typical_size(q->c, x->logical, x->nlogical, 64) / (double)channels * z.ic;
     }
     if (is_plain_sum(q)) z.copied += z.oc * n * pow(m, row->dims);
     return z;
@@ -376,7 +380,9 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
         expr tap = x_var(c, red[w->over + 1]), *at_p = &at_v[k->dims + p];
         *at_p = x_add(c, *at_p, x_muli(c, tap, w->along < 0 ? k->v.over[w->over].step : 1));
     }
-    at_u[u->nlogical - 1] = at_v[last], at_u[u->nlogical - 2] = at_v[last] = x_var(c, red[0]);
+    expr group = x_divi(c, at_v[last], result_channels(k->q) / k->v.groups);
+    at_u[u->nlogical - 1] = at_v[last], at_u[u->nlogical - 2] = x_var(c, red[0]);
+    at_v[last] = k->v.groups > 1 ? x_add(c, x_var(c, red[0]), x_muli(c, group, k->depth)) : x_var(c, red[0]);
     struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, red, k->v.nover + 1,
                                       x_mul(c, x_load(c, all, at_v, n, NULL), x_load(c, u, at_u, u->nlogical, NULL)));
     return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
@@ -499,7 +505,7 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         k.from = algorithm_bands(q, k.rows * m);
         k.place[1].tiles = k.place[1].read = x_int(q->c, k.rows);
     }
-    k.ic = whole_vectors(q, operand_channels(q)), k.depth = row->whole ? k.ic : operand_channels(q);
+    k.ic = whole_vectors(q, k.v.groups * summed_channels(q)), k.depth = row->whole ? k.ic : summed_channels(q);
     struct buf *x = is_copied(q, &k.v) ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
     algorithm_part(q, out, "its operand's tiles");
     expr ic = x_int(q->c, k.ic);

@@ -176,21 +176,26 @@ static const struct beside {
     {2, "1,13,9,10", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
     {2, "1,3,5,8,9", "2,T,T", "", "Neg(%x)"},
 };
-/* Results whose channels fill no blocks, or that lie in none because they are the model's. */
-static const struct {
+/* Channels that fill no blocks, results that lie in none because they are the model's, and groups of channels. */
+static const struct channels {
     struct beside windows;
-    int results;
+    int results, groups;
     bool plain;
-} results[] = {
-    {{1, "1,16,13,9", "T,1", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 13, false},
-    {{1, "2,9,7,16", "4,T", "", "Transpose(%x) {perm=[0,3,1,2]}"}, 21, false},
-    {{2, "1,13,9,10", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 13, false},
-    {{2, "2,21,8,9", "T,T", "dilations=[1,2]", "MaxPool(%x) {kernel_shape=[1,1]}"}, 36, false},
-    {{2, "1,13,5,9,8", "2,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"}, 5, false},
-    {{1, "1,16,9,13", "1,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 16, true},
-    {{2, "1,13,9,10", "T,T", "", "Neg(%x)"}, 3, true},
-    {{2, "2,16,9,10", "T,T", "dilations=[2,1]", "MaxPool(%x) {kernel_shape=[1,1]}"}, 21, true},
-    {{2, "1,3,4,9,8", "2,T,T", "", "Neg(%x)"}, 9, true},
+} of_channels[] = {
+    {{1, "1,16,13,9", "T,1", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 13, 1, false},
+    {{1, "2,9,7,16", "4,T", "", "Transpose(%x) {perm=[0,3,1,2]}"}, 21, 1, false},
+    {{2, "1,13,9,10", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 13, 1, false},
+    {{2, "2,21,8,9", "T,T", "dilations=[1,2]", "MaxPool(%x) {kernel_shape=[1,1]}"}, 36, 1, false},
+    {{2, "1,13,5,9,8", "2,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"}, 5, 1, false},
+    {{1, "1,16,9,13", "1,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"}, 16, 1, true},
+    {{2, "1,13,9,10", "T,T", "", "Neg(%x)"}, 3, 1, true},
+    {{2, "2,16,9,10", "T,T", "dilations=[2,1]", "MaxPool(%x) {kernel_shape=[1,1]}"}, 21, 1, true},
+    {{2, "1,3,4,9,8", "2,T,T", "", "Neg(%x)"}, 9, 1, true},
+    {{2, "1,32,9,10", "T,T", "group=2", "MaxPool(%x) {kernel_shape=[1,1]}"}, 16, 2, false},
+    {{1, "2,24,13,9", "T,1", "group=3", "MaxPool(%x) {kernel_shape=[1,1]}"}, 48, 3, false},
+    {{2, "1,26,9,10", "T,T", "group=2", "Neg(%x)"}, 24, 2, true},
+    {{2, "1,9,8,32", "T,T", "group=2", "Transpose(%x) {perm=[0,3,1,2]}"}, 40, 2, false},
+    {{1, "1,32,5,9,4", "2,T,2", "group=4", "MaxPool(%x) {kernel_shape=[1,1,1]}"}, 32, 4, false},
 };
 /* The kernel's shape with the row's taps. */
 static const char *with_taps(const struct algorithm *row, const char *kernel) {
@@ -202,16 +207,18 @@ static const char *with_taps(const struct algorithm *row, const char *kernel) {
     text_free(&t);
     return s;
 }
-static void beside_within_bound(const struct algorithm *row, const struct beside *b, int channels_out, bool plain) {
+static void beside_within_bound(const struct algorithm *row, const struct channels *of) {
+    const struct beside *b = &of->windows;
     struct text t = {0};
     int64_t dims[8], cells = 1, n, count;
     int rank = 0;
     for (const char *p = b->x; *p; p += strcspn(p, ","), p += *p == ',') cells *= dims[rank++] = atoi(p);
     int all = 1;
-    int channels = strstr(b->before, "perm") ? CHANNELS : atoi(strchr(b->x, ',') + 1);
+    const char *channels_at = strstr(b->before, "perm") ? strrchr(b->x, ',') : strchr(b->x, ',');
+    int each = atoi(channels_at + 1) / of->groups;
     const char *kernel = with_taps(row, b->kernel), *choices, *direct,
                *what = arena_printf(&c->arena, "%s by %s {%s}", b->x, kernel, b->attrs),
-               *after = plain       ? "Identity(%r)"
+               *after = of->plain   ? "Identity(%r)"
                         : rank == 5 ? "MaxPool(%r) {kernel_shape=[1,1,1]}"
                                     : "MaxPool(%r) {kernel_shape=[1,1]}";
     for (const char *p = kernel; *p; p += strcspn(p, ","), p += *p == ',') all *= atoi(p);
@@ -219,9 +226,8 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
                                      "%%t: ? = %s %%h: ? = Conv(%%t, %%w, %%b) {auto_pad=\"SAME_UPPER\"%s%s} "
                                      "%%r: ? = Relu(%%h) %%y: ? = %s",
                                      b->before, *b->attrs ? ", " : "", b->attrs, after);
-    constant(&t, "w", arena_printf(&c->arena, "%d,%d,%s", channels_out, channels, kernel),
-             channels_out * channels * all);
-    constant(&t, "b", arena_printf(&c->arena, "%d", channels_out), channels_out);
+    constant(&t, "w", arena_printf(&c->arena, "%d,%d,%s", of->results, each, kernel), of->results * each * all);
+    constant(&t, "b", arena_printf(&c->arena, "%d", of->results), of->results);
     float *x = malloc(sizeof *x * (size_t)cells);
     for (int64_t k = 0; k < cells; k++) x[k] = drawn();
     const char *params = arena_printf(&c->arena, "%%x: f32[%s]", b->x);
@@ -237,13 +243,12 @@ static void beside_within_bound(const struct algorithm *row, const struct beside
 Test(algorithm, winograd_beside_other_axes_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
         for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
-            if (beside[k].dims == r->dims) beside_within_bound(r, &beside[k], RESULTS, false);
+            if (beside[k].dims == r->dims) beside_within_bound(r, &(struct channels){beside[k], RESULTS, 1, false});
 }
-Test(algorithm, winograd_of_any_results_stays_within_its_bound) {
+Test(algorithm, winograd_of_any_channels_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
-        for (size_t k = 0; k < sizeof results / sizeof *results; k++)
-            if (results[k].windows.dims == r->dims)
-                beside_within_bound(r, &results[k].windows, results[k].results, results[k].plain);
+        for (size_t k = 0; k < sizeof of_channels / sizeof *of_channels; k++)
+            if (of_channels[k].windows.dims == r->dims) beside_within_bound(r, &of_channels[k]);
 }
 
 /* What the definition of a 3 x 3 convolution of 256 channels of 12 x 12 cells is predicted to take. */
