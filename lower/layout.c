@@ -442,6 +442,11 @@ static void write_spec(struct ctx *c, struct value_layout *lay, int rank) {
     lay->spec = intern(c->names, t.s);
     text_free(&t);
 }
+struct value_layout *layout_padded(struct ctx *c, int dim, int64_t cells) {
+    struct value_layout *lay = NEW(&c->arena, struct value_layout);
+    lay->spec = internf(c->names, "pad %d:%lld", dim, (long long)cells);
+    return lay;
+}
 struct value_layout *layout_packed(struct ctx *c, struct panels how, int rank) {
     struct value_layout *lay = NEW(&c->arena, struct value_layout);
     lay->panels = how;

@@ -44,5 +44,7 @@ void widen_half(struct lowering *l, struct buf *b); /* b must not be used yet */
 bool worth_widening(const struct lowering *l, enum dtype half, const struct tensor *t, double reads, bool summed);
 /* A copy of the layout with another border value and other blocks. */
 struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, double fill, int block);
+/* Plain, with so many cells between those that differ by 1 in the dim before `dim`. */
+struct value_layout *layout_padded(struct ctx *c, int dim, int64_t cells);
 struct value_layout *layout_packed(struct ctx *c, struct panels how, int rank);
 #endif

@@ -11,6 +11,9 @@ static struct param_layout layout_of_buf(void *env, const struct buf *b) {
 static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
     lower_lay_out(env, to, like, add, block);
 }
+static void pad(void *env, struct buf *b, int dim, int64_t cells) {
+    lower_give_layout(env, b, layout_padded(((struct lowering *)env)->c, dim, cells));
+}
 static void pack(void *env, struct buf *b, struct panels how) {
     lower_give_layout(env, b, layout_packed(((struct lowering *)env)->c, how, b->nlogical));
 }
@@ -124,22 +127,22 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     struct rewriting r = {0};
     if (l->o->no_schedule) return outline_kernels(l, stmts, name);
     bool stages = stages_problem(l->c, stmts, &l->external, &k);
-    struct algorithm_query q = {l->c,
-                                l->o->target->machine,
-                                lower_threads(l),
-                                l->m,
-                                l->entry,
-                                stmts,
-                                stages ? &k : NULL,
-                                layout_of_buf,
-                                lay_out,
-                                pack,
-                                stored,
-                                l,
-                                NULL,
-                                &l->o->algorithms,
-                                bands,
-                                given};
+    struct algorithm_query q = {.c = l->c,
+                                .m = l->o->target->machine,
+                                .threads = lower_threads(l),
+                                .module = l->m,
+                                .entry = l->entry,
+                                .stmts = stmts,
+                                .k = stages ? &k : NULL,
+                                .wishes = &l->o->algorithms,
+                                .env = l,
+                                .layout = layout_of_buf,
+                                .lay_out = lay_out,
+                                .pad = pad,
+                                .pack = pack,
+                                .stored = stored,
+                                .bands = bands,
+                                .given = given};
     if (!stages) return outline_beside(l, &q, stmts, node, name);
     const struct algorithm *row = algorithm_choose(&q, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;

@@ -74,9 +74,17 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     if (same && n->outs.n == 1) return wanted_of(l, n->outs.v[0]);
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
     struct block stages = k->stmts; /* asking rows does not change anything */
-    struct algorithm_query q = {l->c, l->o->target->machine, 1,    l->m, l->entry, &stages,
-                                &p,   layout_of_operand,     NULL, NULL, as_it_is, &r,
-                                NULL, &l->o->algorithms,     NULL, NULL};
+    struct algorithm_query q = {.c = l->c,
+                                .m = l->o->target->machine,
+                                .threads = 1,
+                                .module = l->m,
+                                .entry = l->entry,
+                                .stmts = &stages,
+                                .k = &p,
+                                .wishes = &l->o->algorithms,
+                                .env = &r,
+                                .layout = layout_of_operand,
+                                .stored = as_it_is};
     const struct algorithm *row = algorithm_choose(&q, n->name, &why);
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;

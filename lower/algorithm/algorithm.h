@@ -27,7 +27,8 @@ struct algorithm_query {
     /* Gives `to`, which nothing uses yet, the layout of `like`, with a border wider by `add`. If the channels of `like`
      * are not in blocks, they get blocks of `block` (0: none). */
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
-    void (*pack)(void *env, struct buf *b, struct panels how); /* puts b, which nothing uses yet, into panels */
+    void (*pad)(void *env, struct buf *b, int dim, int64_t cells); /* adds cells to the pitch of a plain buffer */
+    void (*pack)(void *env, struct buf *b, struct panels how);     /* puts b, which nothing uses yet, into panels */
     struct buf *(*stored)(void *env, struct buf *b); /* the buffer that really holds b's cells: one of a wider type, or
                                                       * b */
     void *env;

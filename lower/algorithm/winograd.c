@@ -346,6 +346,18 @@ static int places_apart(const struct work *k) {
     while (n > 0 && k->place[n - 1].over < 0) n--;
     return n;
 }
+/* Tiles and their products have a stream for each cell of a tile. If those collide in the first level of cache, their
+ * pitch gets another line. */
+static void keep_apart(const struct work *k, struct buf *b) {
+    const struct machine *m = k->q->m;
+    int64_t cells = 1, n, bytes = dtype_bytes(b->type);
+    for (int d = k->dims; d < b->nlogical; d++) {
+        if (!x_is_int(b->logical[d], &n)) return;
+        cells *= n;
+    }
+    if (machine_colliding(m, (int)power(k->w.cells, k->dims), cells * bytes))
+        k->q->pad(k->q->env, b, k->dims, m->line / bytes);
+}
 /* The products: one matrix product for each cell, with all tiles as rows; summed over the taps of other windows. */
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;
@@ -359,6 +371,7 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     if (tile < last) extent[tile] = rows[tile];
     rows[last] = v->logical[axes_of_tiles(k) - 1], extent[last] = u->logical[u->nlogical - 1];
     struct buf *all = algorithm_view(k->q, k->out, "tiles", v, rows, n);
+    keep_apart(k, all);
     for (int s = 0; s < 2; s++)
         for (int d = 0; d < n; d++)
             axes[s][d] = axis(k,
@@ -385,8 +398,10 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     at_v[last] = k->v.groups > 1 ? x_add(c, x_var(c, red[0]), x_muli(c, group, k->depth)) : x_var(c, red[0]);
     struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, red, k->v.nover + 1,
                                       x_mul(c, x_load(c, all, at_v, n, NULL), x_load(c, u, at_u, u->nlogical, NULL)));
-    return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
-                           x_load(c, acc, at, n, NULL));
+    struct buf *made = algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
+                                       x_load(c, acc, at, n, NULL));
+    keep_apart(k, made);
+    return made;
 }
 static struct buf *results(const struct work *k, struct buf *p) {
     expr dims[TILE_AXES], channels = p->logical[p->nlogical - 1];
@@ -394,6 +409,7 @@ static struct buf *results(const struct work *k, struct buf *p) {
     for (int d = 0; d < k->places; d++) dims[k->dims + d] = k->place[d].tiles;
     dims[axes_of_tiles(k) - 1] = channels;
     struct buf *y = algorithm_view(k->q, k->out, "products", p, dims, axes_of_tiles(k));
+    keep_apart(k, y);
     if (k->dims == 2) y = pass(k, "columns", true, 0, y, channels, cell_of);
     return pass(k, "results", true, k->dims - 1, y, channels, cell_of);
 }
@@ -511,6 +527,7 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     expr ic = x_int(q->c, k.ic);
     struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, x, ic, cell_of_operand);
     if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, ic, cell_of);
+    keep_apart(&k, v);
     struct buf *u = weights(&k);
     algorithm_between(q, out, v);
     algorithm_part(q, out, "its products");
