@@ -27,16 +27,20 @@ static void write_border(struct lowering *l, struct buf *result) {
     struct stmt *s = s_store(c, result, at, result->nlogical, RED_NONE, x_num(c, dtype_value(result->type), 0));
     outline_statement(l, s_nest(c, vars, result->nlogical, s), "border");
 }
-static expr bands(void *env, struct block *stmts, struct buf *result, int64_t rows, int64_t extent) {
+static void bands(void *env, struct block *stmts, struct buf *result, struct algorithm_cut *cuts, int n) {
     struct lowering *l = env;
-    for (struct stmt *s = stmts->first, *next; s; s = next) { /* the loop fills it, and others read it */
+    for (struct stmt *s = stmts->first, *next; s; s = next) { /* the loops fill it, and others read it */
         next = s->next;
         if (s->kind != S_ALLOC || s->u.alloc.buf != result) continue;
         stmt_remove(s);
         lower_stmt(l, s);
     }
     if (layout_of_buf(l, result).halo) write_border(l, result);
-    return lower_tile_loop(l, "band", 0, x_int(l->c, (extent + rows - 1) / rows), rows, x_int(l->c, extent));
+    for (int k = 0; k < n; k++) {
+        expr extent = result->logical[cuts[k].dim],
+             passes = x_divi(l->c, x_addi(l->c, extent, cuts[k].cells - 1), cuts[k].cells);
+        cuts[k].from = lower_tile_loop(l, "band", k, passes, cuts[k].cells, extent);
+    }
 }
 static struct buf *stored(void *env, struct buf *b) { return lower_stored(env, b); }
 static const struct tensor *given(void *env, const struct buf *b) {
@@ -89,8 +93,8 @@ static void move_before(struct stmt *at, struct block *stmts) {
         stmt_insert_before(at, s);
     }
 }
-/* Makes one or more kernels of each part; buffers that other parts read are not local to one. The loop over bands, if
- * there is one, is the last statement of `around`. */
+/* Makes one or more kernels of each part; buffers that other parts read are not local to one. The loops over bands, if
+ * there are any, are the last statement of `around`. */
 static bool outline_parts(struct lowering *l, const struct algorithm_query *q, const struct algorithm *row,
                           struct rewriting *r, struct block *around, const char *node, const char *name) {
     const char *nodes = l->nodes;

@@ -15,6 +15,12 @@ struct algorithm_wishes {
     int npins, noff;
     enum dtype weights; /* I8: weights of products may be rounded to it; NONE: they may not */
 };
+/* A band has so many cells of a dim of the result, from `from` on. */
+struct algorithm_cut {
+    int dim;
+    int64_t cells;
+    expr from;
+};
 struct algorithm_query {
     struct ctx *c;
     const struct machine *m;
@@ -34,9 +40,9 @@ struct algorithm_query {
     void *env;
     const struct map *results; /* buffers that are read outside of the stages; NULL: all are */
     const struct algorithm_wishes *wishes;
-    /* Begins a loop over bands of `rows` rows of the result, which has `extent` of them; all parts go into it. Returns
-     * the band's first row; the last band overlaps the one before. NULL: no bands are possible. */
-    expr (*bands)(void *env, struct block *stmts, struct buf *result, int64_t rows, int64_t extent);
+    /* Begins loops over bands of the result; all parts go into them. Sets where a band begins; the last one along a
+     * dim overlaps the one before. NULL: no bands are possible. */
+    void (*bands)(void *env, struct block *stmts, struct buf *result, struct algorithm_cut *cuts, int n);
     /* A constant as the model has it, before any rounding; NULL: no such rounding is asked for. */
     const struct tensor *(*given)(void *env, const struct buf *b);
 };
@@ -106,11 +112,12 @@ void algorithm_rest(const struct algorithm_query *q, struct rewriting *out, expr
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
 
 /* ---- bands (bands.c) */
-/* Is there one result, each row of which depends on the same row of the sum only? */
-bool algorithm_has_rows(const struct algorithm_query *q);
-/* From now on all parts compute `rows` rows at a time; returns the first of them. */
-expr algorithm_bands(const struct algorithm_query *q, int64_t rows);
-/* Makes the last part, which has the stages of the problem, compute these rows only, and adds a part that copies them
- * into the result. */
-void algorithm_end_band(const struct algorithm_query *q, struct rewriting *out, expr from, int64_t rows);
+/* Can bands cut this dim: is there one result, whose cells depend on the same cells of the sum along it only? */
+bool algorithm_can_cut(const struct algorithm_query *q, int dim);
+/* From now on all parts compute a band; the outermost cut comes first. */
+void algorithm_bands(const struct algorithm_query *q, struct algorithm_cut *cuts, int n);
+/* Makes the last part, which has the stages of the problem, compute a band only, and adds a part that copies it into
+ * the result. */
+void algorithm_end_band(const struct algorithm_query *q, struct rewriting *out, const struct algorithm_cut *cuts,
+                        int n);
 #endif

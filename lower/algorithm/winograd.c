@@ -101,6 +101,7 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
 struct sizes_of {
     double tiles, ic, depth, over, oc, cells, tile; /* depth, over: channels and taps summed as in the definition */
     double copied;                                  /* cells of the operand and the result */
+    double shared, weights, result;                 /* bytes: of tiles and their products, .. */
 };
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
@@ -121,8 +122,55 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
         const struct buf *x = q->k->a.read->u.buf;
         z.copied += typical_size(q->c, x->logical, x->nlogical, 64) / (double)channels * z.ic;
     }
-    if (is_plain_sum(q)) z.copied += z.oc * n * pow(m, row->dims);
+    double all = pow(z.cells, row->dims), cell = row->whole ? 2 : 4;
+    z.result = 4 * z.oc * n * pow(m, row->dims);
+    if (is_plain_sum(q)) z.copied += z.result / 4;
+    z.shared = n * all * (cell * z.ic + 4 * z.oc), z.weights = cell * all * z.depth * taps * z.oc;
     return z;
+}
+/* Cycles to move what the parts share; banded: from and to the second level of cache, but the weights are read again
+ * for each band, and its result is copied. Otherwise lines that no cache holds come from memory before they are
+ * written, too. */
+static double shared_cycles(const struct algorithm_query *q, const struct sizes_of *z, double bands) {
+    const struct machine *m = q->m;
+    double last = (double)(m->last_bytes ? m->last_bytes : m->l2.bytes), again = z->weights * (bands - 1);
+    if (bands < 2 && z->shared > last) return 3 * z->shared * m->memory_byte;
+    if (z->weights <= (double)m->l2.bytes * q->threads / 2) again = 0;
+    double result = bands < 2 ? 0 : 2 * z->result;
+    return bytes_cycles(m, 2 * z->shared + result) + again * (z->weights <= last / 2 ? m->l2.byte : m->memory_byte);
+}
+struct bands {
+    struct algorithm_cut cuts[PLACES];
+    int n;
+    double count;
+};
+/* As many tiles in a band as have room in the second level of all threads' caches: from the outermost axis on, one cell
+ * of each, until the rest has room. Axes along which several results share tiles or phases are not cut. */
+static struct bands possible_bands(const struct algorithm_query *q, const struct algorithm *row,
+                                   const struct sizes_of *z) {
+    const struct stmt *s = q->k->sum;
+    struct bands b = {.count = 1}, none = b;
+    struct convolution v;
+    double room = (double)q->m->l2.bytes * q->threads, rest = z->shared;
+    convolves(q->c, q->k, row, NULL, &v);
+    for (int d = 0; d < s->u.stage.naxes && rest > (b.n ? 2 * room : room); d++) {
+        int64_t extent = const_extent(s->u.stage.axes[d]);
+        int along = slide_of(v.along, v.nalong, d), cells = along < 0 ? 1 : row->tile;
+        int64_t tiles = (extent + cells - 1) / cells;
+        bool shared = slide_of(v.over, v.nover, d) >= 0 || (along >= 0 && v.along[along].step > 1);
+        if (d == CHANNEL_AXIS || tiles < 2 || shared || !algorithm_can_cut(q, d)) continue;
+        rest /= (double)tiles;
+        int64_t most = rest < room ? (int64_t)(room / rest) : 1, passes = (tiles + most - 1) / most;
+        most = (tiles + passes - 1) / passes;
+        rest *= (double)most, b.count *= (double)passes;
+        b.cuts[b.n++] = (struct algorithm_cut){.dim = d, .cells = most * cells};
+    }
+    return rest > 2 * room || b.count < 2 ? none : b;
+}
+/* Those bands, if they save anything. */
+static struct bands bands_of(const struct algorithm_query *q, const struct algorithm *row, const struct sizes_of *z) {
+    struct bands none = {.count = 1}, b = is_plain_sum(q) ? none : possible_bands(q, row, z);
+    return shared_cycles(q, z, b.count) < shared_cycles(q, z, 1) ? b : none;
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
@@ -131,12 +179,12 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double operations = all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
-    double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* written and read */
     double depth = all * z.depth * z.over,
            products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, depth);
     double copy = 8 * z.copied * q->m->memory_byte; /* f32, read and written */
-    return products + transforms + copy + bytes_cycles(q->m, bytes) + weights_cycles(q->m, depth * z.oc * cell / 4);
+    return products + transforms + copy + shared_cycles(q, &z, bands_of(q, row, &z).count) +
+           weights_cycles(q->m, z.weights / 4);
 }
 
 /* ---- the stages */
@@ -192,6 +240,7 @@ struct place {
     int axis, along, over;
     bool phase;
     expr tiles, read; /* how many there are, and how many of the operand */
+    expr from;        /* a band's first cell of the axis; NULL: bands do not cut it */
 };
 struct work {
     const struct algorithm_query *q;
@@ -205,8 +254,6 @@ struct work {
     int64_t ic, depth; /* channels of tiles, in whole vectors, and those that are summed */
     struct convolution v;
     struct place place[PLACES + 2];
-    int64_t rows; /* of tiles, in a band; 0: there are no bands */
-    expr from;    /* the band's first row of the result */
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
     return var_new(k->q->c, name, extent);
@@ -231,7 +278,8 @@ static void find_places(struct work *k) {
         if (d == CHANNEL_AXIS) continue;
         struct place p = {.axis = d, .along = slide_of(v->along, v->nalong, d), .over = slide_of(v->over, v->nover, d)};
         int64_t step = p.along < 0 ? 1 : v->along[p.along].step, cells = p.along < 0 ? 1 : k->w.tile * step;
-        if (step > 1) k->place[k->places++] = (struct place){d, p.along, -1, true, x_int(c, step), x_int(c, step)};
+        if (step > 1)
+            k->place[k->places++] = (struct place){d, p.along, -1, true, x_int(c, step), x_int(c, step), NULL};
         p.tiles = p.read = x_divi(c, x_addi(c, k->sum->u.stage.axes[d]->extent, cells - 1), cells);
         if (p.over >= 0)
             p.read = x_addi(c, p.tiles, (v->over[p.over].count - 1) * (p.along < 0 ? v->over[p.over].step : 1));
@@ -267,7 +315,10 @@ static expr index_beside(const struct work *k, expr at, const expr *index) {
     const struct stmt *s = k->sum;
     for (int r = 1; r < s->u.stage.nred; r++)
         if (!has_taps(s, r)) at = x_subst1(c, at, s->u.stage.red[r], x_int(c, 0));
-    for (int p = 0; p < k->places; p++) at = x_subst1(c, at, s->u.stage.axes[k->place[p].axis], index[k->dims + p]);
+    for (int p = 0; p < k->places; p++) {
+        expr i = index[k->dims + p], from = k->place[p].from;
+        at = x_subst1(c, at, s->u.stage.axes[k->place[p].axis], from ? x_add(c, from, i) : i);
+    }
     return at;
 }
 /* Cell [i,j] of a tile of the operand; 0 outside of the operand. */
@@ -284,7 +335,7 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
         if (w->along >= 0) {
             const struct slide *v = &k->v.along[w->along];
             if (!w->phase) i = x_muli(c, x_add(c, x_muli(c, i, k->w.tile), index[w->along]), v->step);
-            if (!w->phase && w->along == 0 && k->rows) i = x_add(c, k->from, i);
+            if (w->from) i = x_add(c, w->from, i);
             at[v->at] = x_add(c, at[v->at], i);
         } else if (w->over >= 0) at[k->v.over[w->over].at] = x_addi(c, i, k->v.over[w->over].offset);
     }
@@ -484,32 +535,18 @@ static struct buf *in_blocks(const struct work *k, struct buf *from) {
     return to;
 }
 
-/* ---- bands */
-/* Rows of tiles in a band: as many as fit into the second level of all threads' caches. Only if no cache keeps all
- * tiles and their products, and if a band saves more than reading the weights again for each band and copying its
- * result cost. */
-static int64_t rows_of_band(const struct work *k) {
-    const struct machine *m = k->q->m;
-    struct sizes_of z = sizes_of(k->q, k->row);
-    int64_t high, wide;
-    if (is_plain_sum(k->q) || k->dims != 2 || k->places != 3 || k->v.nover || k->v.along[0].axis != 2 ||
-        !algorithm_has_rows(k->q))
-        return 0;
-    if (!x_is_int(k->place[1].tiles, &high) || !x_is_int(k->place[2].tiles, &wide) || high < 2) return 0;
-    double cells = pow(z.cells, 2), cell = dtype_bytes(k->cell), all = z.tiles * cells * (cell * z.ic + 4 * z.oc);
-    double room = (double)m->l2.bytes * k->q->threads, row = all / (double)high,
-           weights = cells * z.depth * z.oc * cell;
-    if (all <= (double)(m->last_bytes ? m->last_bytes : m->l2.bytes) || row > 2 * room) return 0;
-    int64_t rows = row < room ? (int64_t)(room / row) : 1, passes = (high + rows - 1) / rows;
-    rows = (high + passes - 1) / passes;
-    double again = weights > room / 2 ? weights * (double)(passes - 1) : 0;
-    double result = z.tiles * k->w.tile * k->w.tile * z.oc * 4;
-    /* lines are read from memory before they are written, and written back */
-    return passes > 1 && 3 * all > again + 2 * result + all / 2 ? rows : 0;
+static void cut_places(struct work *k, struct bands *b) {
+    algorithm_bands(k->q, b->cuts, b->n);
+    for (int c = 0; c < b->n; c++)
+        for (int p = 0; p < k->places; p++) {
+            struct place *w = &k->place[p];
+            if (w->axis != b->cuts[c].dim) continue;
+            w->from = b->cuts[c].from;
+            w->tiles = w->read = x_int(k->q->c, b->cuts[c].cells / (w->along < 0 ? 1 : k->w.tile));
+        }
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
     struct work k = {.q = q, .row = row, .out = out, .sum = q->k->sum, .dims = row->dims, .cell = F32, .sum_type = F32};
-    int m = row->tile;
     winograd_matrices_of(row, &k.w);
     if (row->whole) {
         integer_product(q, k.sum, &k.whole);
@@ -517,10 +554,9 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     }
     convolves(q->c, q->k, row, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
     find_places(&k);
-    if ((k.rows = rows_of_band(&k))) {
-        k.from = algorithm_bands(q, k.rows * m);
-        k.place[1].tiles = k.place[1].read = x_int(q->c, k.rows);
-    }
+    struct sizes_of z = sizes_of(q, row);
+    struct bands b = bands_of(q, row, &z);
+    if (b.n) cut_places(&k, &b);
     k.ic = whole_vectors(q, k.v.groups * summed_channels(q)), k.depth = row->whole ? k.ic : summed_channels(q);
     struct buf *x = is_copied(q, &k.v) ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
     algorithm_part(q, out, "its operand's tiles");
@@ -535,5 +571,5 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     algorithm_between(q, out, p);
     algorithm_part(q, out, "its results");
     replace_sum(&k, results(&k, p));
-    if (k.rows) algorithm_end_band(q, out, k.from, k.rows * m);
+    if (b.n) algorithm_end_band(q, out, b.cuts, b.n);
 }

@@ -197,6 +197,14 @@ static const struct channels {
     {{2, "1,9,8,32", "T,T", "group=2", "Transpose(%x) {perm=[0,3,1,2]}"}, 40, 2, false},
     {{1, "1,32,5,9,4", "2,T,2", "group=4", "MaxPool(%x) {kernel_shape=[1,1,1]}"}, 32, 4, false},
 };
+/* Results in bands of more than rows: of pictures, of frames and parts of rows, beside windows whose tiles they share.
+ */
+static const struct beside banded[] = {
+    {2, "2,16,61,53", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {2, "1,16,5,700", "T,T", "", "MaxPool(%x) {kernel_shape=[1,1]}"},
+    {2, "1,16,5,31,29", "1,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+    {2, "1,16,4,31,29", "2,T,T", "", "MaxPool(%x) {kernel_shape=[1,1,1]}"},
+};
 /* The kernel's shape with the row's taps. */
 static const char *with_taps(const struct algorithm *row, const char *kernel) {
     struct text t = {0};
@@ -207,7 +215,7 @@ static const char *with_taps(const struct algorithm *row, const char *kernel) {
     text_free(&t);
     return s;
 }
-static void beside_within_bound(const struct algorithm *row, const struct channels *of) {
+static void beside_within_bound(const struct algorithm *row, const struct channels *of, const char *target) {
     const struct beside *b = &of->windows;
     struct text t = {0};
     int64_t dims[8], cells = 1, n, count;
@@ -231,9 +239,8 @@ static void beside_within_bound(const struct algorithm *row, const struct channe
     float *x = malloc(sizeof *x * (size_t)cells);
     for (int64_t k = 0; k < cells; k++) x[k] = drawn();
     const char *params = arena_printf(&c->arena, "%%x: f32[%s]", b->x);
-    float *got = computed(row->name, "x86-avx2", t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &n, &choices),
-          *want =
-              computed("direct", "x86-avx2", t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &count, &direct);
+    float *got = computed(row->name, target, t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &n, &choices),
+          *want = computed("direct", target, t.s, params, nodes, x, dims, rank, SIZES(false, 0, 0), &count, &direct);
     cr_assert_eq(n, count);
     cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", row->name)), "%s: %s", what, choices);
     cr_expect_not(strstr(choices, "is named twice"), "%s: %s", what, choices); /* no schedule tells such loops apart */
@@ -243,12 +250,19 @@ static void beside_within_bound(const struct algorithm *row, const struct channe
 Test(algorithm, winograd_beside_other_axes_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
         for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
-            if (beside[k].dims == r->dims) beside_within_bound(r, &(struct channels){beside[k], RESULTS, 1, false});
+            if (beside[k].dims == r->dims)
+                beside_within_bound(r, &(struct channels){beside[k], RESULTS, 1, false}, "x86-avx2");
 }
 Test(algorithm, winograd_of_any_channels_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
         for (size_t k = 0; k < sizeof of_channels / sizeof *of_channels; k++)
-            if (of_channels[k].windows.dims == r->dims) beside_within_bound(r, &of_channels[k]);
+            if (of_channels[k].windows.dims == r->dims) beside_within_bound(r, &of_channels[k], "x86-avx2");
+}
+Test(algorithm, winograd_in_bands_of_any_axes_stays_within_its_bound) {
+    for (const struct algorithm *r = NULL; (r = winograd_after(r));)
+        for (size_t k = 0; k < sizeof banded / sizeof *banded; k++)
+            if (banded[k].dims == r->dims)
+                beside_within_bound(r, &(struct channels){banded[k], 32, 1, false}, "aarch64");
 }
 
 /* What the definition of a 3 x 3 convolution of 256 channels of 12 x 12 cells is predicted to take. */
