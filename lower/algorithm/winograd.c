@@ -16,176 +16,7 @@
  * definition, if those that the shift takes are none of the result's. */
 #include "lower/algorithm/winograd.h"
 #include "lower/algorithm/constants.h"
-#include "lower/algorithm/convolution.h"
 #include "lower/algorithm/rows.h"
-#include "lower/schedule/cpu.h"
-#include <math.h>
-
-static int cells(const struct algorithm *row) { return row->tile + row->taps - 1; }
-
-/* ---- which convolutions */
-/* The channels, which are dim d, lie side by side in memory. */
-static bool channels_adjoin(const struct algorithm_query *q, const struct buf *b, int d) {
-    int block = q->layout(q->env, b).block;
-    if (block || d == CHANNEL_AXIS) return block == machine_lanes(q->m, F32) && d == CHANNEL_AXIS;
-    while (++d < b->nlogical)
-        if (!x_is(b->logical[d], 1)) return false;
-    return true;
-}
-/* Otherwise the operand is copied into blocks, and the sums are copied out of them. */
-static bool is_copied(const struct algorithm_query *q, const struct convolution *v) {
-    return !channels_adjoin(q, q->k->a.read->u.buf, v->channel);
-}
-static bool is_plain_sum(const struct algorithm_query *q) {
-    return !channels_adjoin(q, q->k->out->u.stage.buf, CHANNEL_AXIS);
-}
-static int64_t summed_channels(const struct algorithm_query *q) { return const_extent(q->k->sum->u.stage.red[0]); }
-static int64_t result_channels(const struct algorithm_query *q) {
-    return const_extent(q->k->sum->u.stage.axes[CHANNEL_AXIS]);
-}
-static int64_t whole_vectors(const struct algorithm_query *q, int64_t n) {
-    int lanes = machine_lanes(q->m, F32);
-    return (n + lanes - 1) / lanes * lanes;
-}
-/* The machine's micro-kernel for integers: 32-bit sums, which wrap, of products of two 16-bit integers. */
-static const struct micro_speed *micro_of_words(const struct machine *m) {
-    for (const struct micro_speed *s = m->micros; s && s->micro; s++)
-        if (s->micro->a == I16 && s->micro->b == I16 && s->micro->sum == I32) return s;
-    return NULL;
-}
-/* Do tiles and weights fit into 16 bits, and results into the bits that remain after the last shift? */
-static bool fits_words(const struct algorithm *row, const struct integer_product *w) {
-    struct winograd m;
-    winograd_matrices_of(row, &m);
-    double unit = pow(m.unit, row->dims), room = 2147483648.0;
-    for (; fmod(unit, 2) == 0; unit /= 2) room /= 2;
-    return pow(winograd_growth(m.b[0], WINOGRAD_CELLS, m.cells, m.cells), row->dims) * w->most_a <= INT16_MAX &&
-           pow(winograd_growth(m.g[0], WINOGRAD_TAPS, m.cells, m.taps), row->dims) * w->most_b <= INT16_MAX &&
-           w->most_sum < room;
-}
-static const char *refuses_types(const struct algorithm_query *q, const struct algorithm *row,
-                                 const struct integer_product *w) {
-    const struct problem *k = q->k;
-    if (!row->whole) {
-        if (no_plain_product(k)) return no_plain_product(k);
-        bool floats = k->sum->u.stage.buf->type == F32 && k->a.read->type == F32 && k->b.read->type == F32;
-        return floats ? NULL : "not all are computed with in f32";
-    }
-    if (k->nreductions > 1 || k->nresults > 1 || k->stages.v[0] != k->sum) return "the sum is not all that there is";
-    return fits_words(row, w) ? NULL : "whole numbers become too large";
-}
-const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row) {
-    const struct problem *k = q->k;
-    struct integer_product w;
-    struct convolution v;
-    int lanes = machine_lanes(q->m, F32);
-    if (!k->sum || (row->whole && k->sum->u.stage.buf->type != I32)) return "";
-    if (!convolves(q->c, k, row, row->whole ? NULL : x_num(q->c, F32, 0), &v)) return "";
-    if (row->whole && !micro_of_words(q->m)) return "the machine has no instruction for integers of 16 bits";
-    if (row->whole && !integer_product(q, k->sum, &w)) return "";
-    if (row->whole && !convolves(q->c, k, row, w.za, &v)) return "";
-    if (q->m->gpu) return "for CPUs with vectors";
-    if (lanes < 4) return "there are no vectors for the transforms";
-    if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
-    for (int d = 0; d < k->sum->u.stage.naxes; d++)
-        if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
-    if (is_copied(q, &v) && v.channel != CHANNEL_AXIS) return "not all channels of the operand lie side by side";
-    if (row->whole && (is_copied(q, &v) || is_plain_sum(q))) return "channels do not lie in blocks";
-    if (v.groups > 1 && row->whole) return "whole numbers in groups of channels";
-    if (v.groups > 1 && (result_channels(q) / v.groups < lanes || result_channels(q) % lanes))
-        return "groups of channels fill no vectors";
-    return NULL;
-}
-
-/* ---- what it costs */
-struct sizes_of {
-    double tiles, ic, depth, over, oc, cells, tile; /* depth, over: channels and taps summed as in the definition */
-    double copied;                                  /* cells of the operand and the result */
-    double shared, weights, result;                 /* bytes: of tiles and their products, .. */
-};
-static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
-    const struct stmt *s = q->k->sum;
-    struct convolution v;
-    double n = 1, m = row->tile, taps = 1;
-    convolves(q->c, q->k, row, NULL, &v);
-    for (int d = 0; d < s->u.stage.naxes; d++) {
-        int along = slide_of(v.along, v.nalong, d);
-        double cells = along < 0 ? 1 : m * (double)v.along[along].step;
-        if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / cells) * (along < 0 ? 1 : cells / m);
-    }
-    for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
-    struct sizes_of z = {.tiles = n, .over = taps, .cells = cells(row), .tile = m};
-    int64_t channels = v.groups * summed_channels(q);
-    z.ic = (double)whole_vectors(q, channels), z.oc = (double)whole_vectors(q, result_channels(q));
-    z.depth = row->whole ? z.ic : (double)summed_channels(q);
-    if (is_copied(q, &v)) {
-        const struct buf *x = q->k->a.read->u.buf;
-        z.copied += typical_size(q->c, x->logical, x->nlogical, 64) / (double)channels * z.ic;
-    }
-    double all = pow(z.cells, row->dims), cell = row->whole ? 2 : 4;
-    z.result = 4 * z.oc * n * pow(m, row->dims);
-    if (is_plain_sum(q)) z.copied += z.result / 4;
-    z.shared = n * all * (cell * z.ic + 4 * z.oc), z.weights = cell * all * z.depth * taps * z.oc;
-    return z;
-}
-/* Cycles to move what the parts share; banded: from and to the second level of cache, but the weights are read again
- * for each band, and its result is copied. Otherwise lines that no cache holds come from memory before they are
- * written, too. */
-static double shared_cycles(const struct algorithm_query *q, const struct sizes_of *z, double bands) {
-    const struct machine *m = q->m;
-    double last = (double)(m->last_bytes ? m->last_bytes : m->l2.bytes), again = z->weights * (bands - 1);
-    if (bands < 2 && z->shared > last) return 3 * z->shared * m->memory_byte;
-    if (z->weights <= (double)m->l2.bytes * q->threads / 2) again = 0;
-    double result = bands < 2 ? 0 : 2 * z->result;
-    return bytes_cycles(m, 2 * z->shared + result) + again * (z->weights <= last / 2 ? m->l2.byte : m->memory_byte);
-}
-struct bands {
-    struct algorithm_cut cuts[PLACES];
-    int n;
-    double count;
-};
-/* As many tiles in a band as have room in the second level of all threads' caches: from the outermost axis on, one cell
- * of each, until the rest has room. Axes along which several results share tiles or phases are not cut. */
-static struct bands possible_bands(const struct algorithm_query *q, const struct algorithm *row,
-                                   const struct sizes_of *z) {
-    const struct stmt *s = q->k->sum;
-    struct bands b = {.count = 1}, none = b;
-    struct convolution v;
-    double room = (double)q->m->l2.bytes * q->threads, rest = z->shared;
-    convolves(q->c, q->k, row, NULL, &v);
-    for (int d = 0; d < s->u.stage.naxes && rest > (b.n ? 2 * room : room); d++) {
-        int64_t extent = const_extent(s->u.stage.axes[d]);
-        int along = slide_of(v.along, v.nalong, d), cells = along < 0 ? 1 : row->tile;
-        int64_t tiles = (extent + cells - 1) / cells;
-        bool shared = slide_of(v.over, v.nover, d) >= 0 || (along >= 0 && v.along[along].step > 1);
-        if (d == CHANNEL_AXIS || tiles < 2 || shared || !algorithm_can_cut(q, d)) continue;
-        rest /= (double)tiles;
-        int64_t most = rest < room ? (int64_t)(room / rest) : 1, passes = (tiles + most - 1) / most;
-        most = (tiles + passes - 1) / passes;
-        rest *= (double)most, b.count *= (double)passes;
-        b.cuts[b.n++] = (struct algorithm_cut){.dim = d, .cells = most * cells};
-    }
-    return rest > 2 * room || b.count < 2 ? none : b;
-}
-/* Those bands, if they save anything. */
-static struct bands bands_of(const struct algorithm_query *q, const struct algorithm *row, const struct sizes_of *z) {
-    struct bands none = {.count = 1}, b = is_plain_sum(q) ? none : possible_bands(q, row, z);
-    return shared_cycles(q, z, b.count) < shared_cycles(q, z, 1) ? b : none;
-}
-double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
-    struct sizes_of z = sizes_of(q, row);
-    double all = pow(z.cells, row->dims), lanes = machine_lanes(q->m, F32),
-           per_cycle = machine_multiply_add(q->m, F32)->starts;
-    double operations = all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
-    double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
-    double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
-    double depth = all * z.depth * z.over,
-           products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
-                                 : rows_cycles(q->m, z.tiles, z.oc, depth);
-    double copy = 8 * z.copied * q->m->memory_byte; /* f32, read and written */
-    return products + transforms + copy + shared_cycles(q, &z, bands_of(q, row, &z).count) +
-           weights_cycles(q->m, z.weights / 4);
-}
 
 /* ---- the stages */
 static expr times(const struct algorithm_query *q, double k, expr e, expr sum) {
@@ -251,7 +82,7 @@ struct work {
     struct rewriting *out;
     struct stmt *sum;
     int dims, places;
-    int64_t ic, depth; /* channels of tiles, in whole vectors, and those that are summed */
+    struct winograd_channels channels;
     struct convolution v;
     struct place place[PLACES + 2];
 };
@@ -363,8 +194,8 @@ static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = k->row->whole ? k->whole.w : given_cells(k->q, b);
-    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in), rows = k->depth;
-    int64_t columns = whole_vectors(k->q, out);
+    int64_t out = of->dims[0], in = of->dims[1], given = tensor_count(of) / (out * in), rows = k->channels.summed;
+    int64_t columns = k->channels.products;
     int64_t all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims), terms = 1;
     int64_t dims[TILE_AXES + 1] = {k->w.cells, k->w.cells};
     int rank = k->dims;
@@ -433,7 +264,7 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
                               extent[d]);
     for (int d = 0; d < n; d++) at_v[d] = x_var(c, axes[0][d]), at[d] = x_var(c, axes[1][d]);
     for (int d = 0; d < k->dims; d++) at_u[d] = at_v[d];
-    red[0] = axis(k, "ic", x_int(c, k->depth));
+    red[0] = axis(k, "ic", x_int(c, k->channels.summed));
     for (int d = 0; d < k->v.nover; d++) {
         red[d + 1] = axis(k, internf(c->names, "tap%d", k->v.over[d].tap), x_int(c, k->v.over[d].count));
         at_u[k->dims + d] = x_var(c, red[d + 1]);
@@ -444,9 +275,9 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
         expr tap = x_var(c, red[w->over + 1]), *at_p = &at_v[k->dims + p];
         *at_p = x_add(c, *at_p, x_muli(c, tap, w->along < 0 ? k->v.over[w->over].step : 1));
     }
-    expr group = x_divi(c, at_v[last], result_channels(k->q) / k->v.groups);
+    expr group = x_divi(c, at_v[last], k->channels.each);
     at_u[u->nlogical - 1] = at_v[last], at_u[u->nlogical - 2] = x_var(c, red[0]);
-    at_v[last] = k->v.groups > 1 ? x_add(c, x_var(c, red[0]), x_muli(c, group, k->depth)) : x_var(c, red[0]);
+    at_v[last] = k->v.groups > 1 ? x_add(c, x_var(c, red[0]), x_muli(c, group, k->channels.summed)) : x_var(c, red[0]);
     struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, red, k->v.nover + 1,
                                       x_mul(c, x_load(c, all, at_v, n, NULL), x_load(c, u, at_u, u->nlogical, NULL)));
     struct buf *made = algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
@@ -509,7 +340,7 @@ static void replace_sum(const struct work *k, struct buf *y) {
     const struct stmt *s = k->sum;
     expr at[PLACES + 1], value;
     for (int d = 0; d < s->u.stage.naxes; d++) at[d] = x_var(c, s->u.stage.axes[d]);
-    if (is_plain_sum(k->q)) {
+    if (k->channels.copies_sums) {
         value = x_load(c, sums_in_blocks(k, y), at, s->u.stage.naxes, NULL);
         algorithm_part(k->q, k->out, "its results, out of blocks of channels");
     } else value = sum_at(k, y, at);
@@ -523,9 +354,10 @@ static struct buf *in_blocks(const struct work *k, struct buf *from) {
     struct ctx *c = k->q->c;
     const struct var *axes[32];
     expr dims[32], at[32];
-    for (int d = 0; d < from->nlogical; d++) dims[d] = d == CHANNEL_AXIS ? x_int(c, k->ic) : from->logical[d];
+    for (int d = 0; d < from->nlogical; d++)
+        dims[d] = d == CHANNEL_AXIS ? x_int(c, k->channels.tiles) : from->logical[d];
     vars_over(c, "i", dims, from->nlogical, axes, at);
-    expr fill = x_is(from->logical[CHANNEL_AXIS], k->ic) ? NULL : x_num(c, dtype_value(from->type), 0);
+    expr fill = x_is(from->logical[CHANNEL_AXIS], k->channels.tiles) ? NULL : x_num(c, dtype_value(from->type), 0);
     algorithm_part(k->q, k->out, "its operand in blocks of channels");
     k->out->parts.v[k->out->parts.n - 1].once = true;
     struct buf *to = algorithm_stage(k->q, k->out, "blocks", from->type, axes, from->nlogical, RED_NONE, NULL, 0,
@@ -535,7 +367,7 @@ static struct buf *in_blocks(const struct work *k, struct buf *from) {
     return to;
 }
 
-static void cut_places(struct work *k, struct bands *b) {
+static void cut_places(struct work *k, struct winograd_bands *b) {
     algorithm_bands(k->q, b->cuts, b->n);
     for (int c = 0; c < b->n; c++)
         for (int p = 0; p < k->places; p++) {
@@ -554,13 +386,12 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     }
     convolves(q->c, q->k, row, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
     find_places(&k);
-    struct sizes_of z = sizes_of(q, row);
-    struct bands b = bands_of(q, row, &z);
+    struct winograd_bands b = winograd_bands_of(q, row);
     if (b.n) cut_places(&k, &b);
-    k.ic = whole_vectors(q, k.v.groups * summed_channels(q)), k.depth = row->whole ? k.ic : summed_channels(q);
-    struct buf *x = is_copied(q, &k.v) ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
+    k.channels = winograd_channels_of(q, row, &k.v);
+    struct buf *x = k.channels.copies_operand ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
     algorithm_part(q, out, "its operand's tiles");
-    expr ic = x_int(q->c, k.ic);
+    expr ic = x_int(q->c, k.channels.tiles);
     struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, x, ic, cell_of_operand);
     if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, ic, cell_of);
     keep_apart(&k, v);
