@@ -42,7 +42,7 @@ struct band {
     struct rewriting *out;
     const struct algorithm_cut *cuts;
     int n;
-    struct map buf; /* buffer that the last part makes -> the one for the band's cells */
+    struct map buf; /* buffer that parts make -> the one for the band's cells */
 };
 /* Which of the cuts is along the dim; NULL: none. */
 static const struct algorithm_cut *cut_of(const struct band *k, int dim) {
@@ -92,6 +92,7 @@ static struct buf *make_band(struct band *k, struct buf *result) {
     struct block *b = last_part(k);
     struct buf *band = band_like(k, "band", result);
     int naxes = k->q->k->out->u.stage.naxes;
+    for (int n = 0; n < k->out->between.n; n++) map_put(&k->buf, PKEY(k->out->between.v[n]), k->out->between.v[n]);
     for (struct stmt *s = b->first; s; s = s->next) {
         struct buf *made = s->kind == S_STAGE ? s->u.stage.buf : NULL;
         bool own = made && s->u.stage.naxes != naxes; /* a stage of the algorithm itself */

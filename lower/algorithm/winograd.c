@@ -83,6 +83,7 @@ struct work {
     struct stmt *sum;
     int dims, places;
     struct winograd_channels channels;
+    struct winograd_bands bands;
     struct convolution v;
     struct place place[PLACES + 2];
 };
@@ -328,6 +329,7 @@ static struct buf *sums_in_blocks(const struct work *k, struct buf *y) {
     expr dims[PLACES + 1], at[PLACES + 1];
     for (int d = 0; d < n; d++)
         dims[d] = d == CHANNEL_AXIS ? y->logical[y->nlogical - 1] : k->sum->u.stage.axes[d]->extent;
+    for (int b = 0; b < k->bands.n; b++) dims[k->bands.cuts[b].dim] = x_int(c, k->bands.cuts[b].cells);
     vars_over(c, "i", dims, n, axes, at);
     struct buf *to = algorithm_stage(k->q, k->out, "sums", k->sum_type, axes, n, RED_NONE, NULL, 0, sum_at(k, y, at));
     k->q->lay_out(k->q->env, to, to, 0, machine_lanes(k->q->m, F32));
@@ -367,7 +369,8 @@ static struct buf *in_blocks(const struct work *k, struct buf *from) {
     return to;
 }
 
-static void cut_places(struct work *k, struct winograd_bands *b) {
+static void cut_places(struct work *k) {
+    struct winograd_bands *b = &k->bands;
     algorithm_bands(k->q, b->cuts, b->n);
     for (int c = 0; c < b->n; c++)
         for (int p = 0; p < k->places; p++) {
@@ -386,8 +389,8 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     }
     convolves(q->c, q->k, row, row->whole ? k.whole.za : x_num(q->c, F32, 0), &k.v);
     find_places(&k);
-    struct winograd_bands b = winograd_bands_of(q, row);
-    if (b.n) cut_places(&k, &b);
+    k.bands = winograd_bands_of(q, row);
+    if (k.bands.n) cut_places(&k);
     k.channels = winograd_channels_of(q, row, &k.v);
     struct buf *x = k.channels.copies_operand ? in_blocks(&k, q->k->a.read->u.buf) : q->k->a.read->u.buf;
     algorithm_part(q, out, "its operand's tiles");
@@ -402,5 +405,5 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     algorithm_between(q, out, p);
     algorithm_part(q, out, "its results");
     replace_sum(&k, results(&k, p));
-    if (b.n) algorithm_end_band(q, out, b.cuts, b.n);
+    if (k.bands.n) algorithm_end_band(q, out, k.bands.cuts, k.bands.n);
 }

@@ -155,7 +155,7 @@ static struct winograd_bands possible_bands(const struct algorithm_query *q, con
 /* Those bands, if they save anything. */
 static struct winograd_bands bands_of(const struct algorithm_query *q, const struct algorithm *row,
                                       const struct sizes_of *z) {
-    struct winograd_bands none = {.count = 1}, b = is_plain_sum(q) ? none : possible_bands(q, row, z);
+    struct winograd_bands none = {.count = 1}, b = possible_bands(q, row, z);
     return shared_cycles(q, z, b.count) < shared_cycles(q, z, 1) ? b : none;
 }
 struct winograd_bands winograd_bands_of(const struct algorithm_query *q, const struct algorithm *row) {

@@ -262,7 +262,7 @@ Test(algorithm, winograd_in_bands_of_any_axes_stays_within_its_bound) {
     for (const struct algorithm *r = NULL; (r = winograd_after(r));)
         for (size_t k = 0; k < sizeof banded / sizeof *banded; k++)
             if (banded[k].dims == r->dims)
-                beside_within_bound(r, &(struct channels){banded[k], 32, 1, false}, "aarch64");
+                beside_within_bound(r, &(struct channels){banded[k], 32, 1, k % 2 != 0}, "aarch64");
 }
 
 /* What the definition of a 3 x 3 convolution of 256 channels of 12 x 12 cells is predicted to take. */
