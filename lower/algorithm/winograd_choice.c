@@ -107,14 +107,9 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
     struct sizes_of z = {.tiles = n, .over = taps, .cells = row->tile + row->taps - 1, .tile = m};
     struct winograd_channels channels = winograd_channels_of(q, row, &v);
     z.ic = (double)channels.tiles, z.oc = (double)channels.products, z.depth = (double)channels.summed;
-    if (channels.copies_operand) {
-        const struct buf *x = q->k->a.read->u.buf;
-        double given = (double)const_extent(s->u.stage.red[0]) * (double)v.groups;
-        z.copied += typical_size(q->c, x->logical, x->nlogical, 64) / given * z.ic;
-    }
-    double all = pow(z.cells, row->dims), cell = row->whole ? 2 : 4;
-    z.result = 4 * z.oc * n * pow(m, row->dims);
-    if (channels.copies_sums) z.copied += z.result / 4;
+    double all = pow(z.cells, row->dims), cell = row->whole ? 2 : 4, places = n * pow(m, row->dims);
+    z.result = 4 * z.oc * places;
+    z.copied = places * ((channels.copies_operand ? z.ic : 0) + (channels.copies_sums ? z.oc : 0));
     z.shared = n * all * (cell * z.ic + 4 * z.oc), z.weights = cell * all * z.depth * taps * z.oc;
     return z;
 }
