@@ -157,6 +157,14 @@ struct winograd_bands winograd_bands_of(const struct algorithm_query *q, const s
     struct sizes_of z = sizes_of(q, row);
     return bands_of(q, row, &z);
 }
+/* What the choice counts of them: memory only if all sizes are known, and what the last level of cache holds, so that
+ * open sizes, which may be small, get the rows of their fixed twins. */
+static double counted_cycles(const struct algorithm_query *q, const struct algorithm *row, const struct sizes_of *z) {
+    const struct stmt *s = q->k->sum;
+    bool known = q->m->last_bytes > 0;
+    for (int d = 0; d < s->u.stage.naxes; d++) known = known && const_extent(s->u.stage.axes[d]) >= 0;
+    return known ? shared_cycles(q, z, bands_of(q, row, z).count) : bytes_cycles(q->m, 2 * z->shared);
+}
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
     double all = pow(z.cells, row->dims), lanes = machine_lanes(q->m, F32),
@@ -168,6 +176,5 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
            products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, depth);
     double copy = 8 * z.copied * q->m->memory_byte; /* f32, read and written */
-    return products + transforms + copy + shared_cycles(q, &z, bands_of(q, row, &z).count) +
-           weights_cycles(q->m, z.weights / 4);
+    return products + transforms + copy + counted_cycles(q, row, &z) + weights_cycles(q->m, z.weights / 4);
 }
