@@ -321,6 +321,7 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
     if (f->d->orders && op == X_LE && x_is(e->arg[0], 0))
         return piece_of(format(f->c, "%s >= 0", paren(f, b, P_ADD)), P_REL);
     enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of booleans it is printed as != */
+    if (e->arg[0]->type == BOOL && lanes == 1) l = P_ATOM; /* compilers want parentheses in (!a) != b */
     return piece_of(format(f->c, "%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
 
