@@ -25,10 +25,12 @@ static void put_dump(const struct compilation *u, const char *pass, struct text 
     text_free(t);
 }
 void allow_bytes(struct graph *g, struct byte_products allowed, const struct machine *m) {
-    if (!m->blocks) return;
-    g->quantized |= allowed.operands;
-    g->bytes = allowed;
-    g->bytes.signed_weights = machine_adds_signed_blocks(m), g->bytes.least = machine_least_blocks(m);
+    if (m->blocks) {
+        g->quantized |= allowed.operands;
+        g->bytes = allowed;
+        g->bytes.signed_weights = machine_adds_signed_blocks(m), g->bytes.least = machine_least_blocks(m);
+    }
+    g->bytes.computed = machine_prefers_bytes(m);
 }
 static bool import_pass(struct compilation *u) {
     if (!custom_ops(u->c, &u->o->custom)) return false;

@@ -45,6 +45,7 @@ static struct buf *view_tile(struct tiling *t, struct buf *b, const int *axis, i
     }
     struct buf *v = buf_new(l->c, l->entry, b->base, b->type, SC_ARENA, dims, b->nlogical);
     if (map_get(&l->halves, PKEY(b))) map_put(&l->halves, PKEY(v), map_get(&l->halves, PKEY(b)));
+    if (map_get(&l->external, PKEY(b))) map_put(&l->external, PKEY(v), v);
     struct value_layout *lay = map_get(&l->specs, PKEY(b));
     if (lay) lower_give_layout(l, v, lay);
     struct stmt *s = s_new(l->c, S_VIEW);

@@ -168,7 +168,9 @@ static const char *refusal(struct node *n, struct island *i, const struct op_int
         return "its data is not dequantised from bytes, or not by scales along one axis";
     if (!dequantised(node_in(n, 1), &i->w)) return "its weights are not dequantised from bytes";
     if (i->x.each) return "its data has a scale for each slice";
-    if (!i->w.bytes->init) return "its weights are no constant";
+    if (!i->w.bytes->init && (i->x.bytes->init || !row->of_two_inputs)) return "its weights are no constant";
+    if (!i->w.bytes->init && !i->g->bytes.computed)
+        return "neither factor is constant, and copies for the target's products of bytes take more than they save";
     if (i->w.each && i->w.axis != row->scaled_axis(n))
         return "the scales of its weights run along another axis than its results";
     if (!integer_bias(node_in(n, 2), &i->x, &i->w, &i->bias))

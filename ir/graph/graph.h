@@ -125,10 +125,11 @@ struct opset {
 struct metadata {
     const char *key, *value;
 };
-/* Products of bytes in blocks: what the user allows to be rounded to bytes, and what the target gains by. */
+/* Products of bytes: what the user allows to be rounded to bytes in blocks, and what the target gains by. */
 struct byte_products {
     bool operands, weights; /* floats that weights in blocks multiply; constant weights of floats */
     bool signed_weights;    /* take less time than unsigned ones */
+    bool computed;          /* products where neither factor is constant take less time in bytes than in floats */
     int64_t least;          /* columns, and rows, of weights from which rounding these saves time */
 };
 struct graph {

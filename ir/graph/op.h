@@ -103,6 +103,7 @@ struct op_in_blocks {
 struct op_in_integers {
     int (*scaled_axis)(const struct node *n); /* axis of w whose slices may have separate scales; -1: none */
     struct op_integers quantized, plain;      /* with quantised result; with float result */
+    bool of_two_inputs;                       /* w need not be constant (computed_bytes.c) */
     /* Of floats by weights of few bits, in blocks: x, packed weights, scales, zero points, nothing, bias. */
     struct op_in_blocks blocks;
 };

@@ -122,6 +122,13 @@ double computed_bytes_cycles(const struct algorithm_query *q, const struct algor
     (void)row;
     return find_product(q, &p) ? choose_method(&p).cycles : INFINITY;
 }
+/* Loops that subtract zero points keep no tile in registers: for each product both factors are loaded, converted,
+ * shifted and multiplied. */
+double shifted_cycles(const struct algorithm_query *q, double cells, double depth) {
+    enum { OPERATIONS = 8 };
+    struct product p;
+    return find_product(q, &p) ? rows_cycles(q->m, cells, OPERATIONS / 2, depth) : 0;
+}
 
 /* ---- copies */
 /* What turns bytes of one type into the other when added. */

@@ -39,7 +39,8 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     (void)row;
     if (q->k->sum && q->k->product && q->k->a.read->has_fill && !q->layout(q->env, q->k->a.read->u.buf).halo)
         depth *= taps_inside(q->c, q->k);
-    double slowly = fmax(across_cycles(q, cells, depth), unshared_cycles(q, cells, depth));
+    double slowly =
+        fmax(fmax(across_cycles(q, cells, depth), unshared_cycles(q, cells, depth)), shifted_cycles(q, cells, depth));
     if (slowly > 0) return slowly;
     /* integers are multiplied more slowly, after their zero points are subtracted */
     double slow = s->u.stage.buf->type == I32 ? 2 : 1, weights = rows_weights(q);

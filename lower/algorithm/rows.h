@@ -52,6 +52,8 @@ double unshared_cycles(const struct algorithm_query *q, double cells, double dep
 const char *computed_bytes_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double computed_bytes_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void computed_bytes_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+/* Cycles of the definition of one, which subtracts zero points from both factors each time; 0: it is none. */
+double shifted_cycles(const struct algorithm_query *q, double cells, double depth);
 /* Weights rounded to bytes (byte_weights.c). */
 const char *byte_weights_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double byte_weights_cycles(const struct algorithm_query *q, const struct algorithm *row);

@@ -1,5 +1,6 @@
 /* Questions to a machine row; see machine.h. */
 #include "lower/machine/machine.h"
+#include <math.h>
 
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t) {
     for (const struct operation *o = m->ops; o->op != X_POISON; o++)
@@ -16,6 +17,11 @@ double micro_products(const struct machine *m, const struct micro_speed *s) {
 int64_t machine_least_blocks(const struct machine *m) {
     enum { OFTEN = 2, FAST = 32, SLOW = 128 }; /* measured with and without VNNI */
     return micro_products(m, m->blocks) > OFTEN * machine_products(m, F32, F32) ? FAST : SLOW;
+}
+bool machine_prefers_bytes(const struct machine *m) {
+    enum { COPIES = 2 }; /* how many times as fast they must be, since both factors are copied */
+    double bytes = fmax(machine_products(m, U8, I32), machine_products(m, I8, I32));
+    return !m->gpu && bytes > COPIES * machine_products(m, F32, F32);
 }
 double micro_sums(const struct machine *m, const struct micro *micro, double cells) {
     enum { ACCESSES = 4 }; /* accesses per sum: initialised there, loaded, stored, loaded by the epilogue */

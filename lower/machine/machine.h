@@ -106,6 +106,8 @@ int machine_block(const struct machine *m, enum dtype t, int64_t channels);
 /* The number of rows, at that distance in bytes, whose lines collide: they map to sets of the first level of cache that
  * have not enough ways for them. */
 int machine_colliding(const struct machine *m, int rows, int64_t apart);
+/* Do products of bytes, neither of which is constant, take less time than those of floats? (computed_bytes.c) */
+bool machine_prefers_bytes(const struct machine *m);
 /* Of a machine that has rows in `blocks`: columns and rows of weights from which products of bytes, with the rounding
  * of what they multiply, take less time than those of floats. */
 int64_t machine_least_blocks(const struct machine *m);

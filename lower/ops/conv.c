@@ -47,10 +47,9 @@ static bool conv_weights(const struct node *n, struct op_weights *w) {
 }
 static int first_axis(const struct node *n) { return (void)n, 0; }
 static const struct op_in_integers conv_integers = {
-    first_axis,
-    {"", "QLinearConv", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS}},
-    {0},
-    {0}};
+    .scaled_axis = first_axis,
+    .quantized = {
+        "", "QLinearConv", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS}}};
 static bool transposed_weights(const struct node *n, struct op_weights *w) {
     *w = (struct op_weights){.out = {1, groups_of(n)}, .in = {-1, 1}, .edges = true};
     return true;

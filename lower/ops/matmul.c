@@ -168,16 +168,18 @@ static bool gemm_weights(const struct node *n, struct op_weights *w) {
 /* Columns of the weights. */
 static int column_axis(const struct node *n) { return n->ins.v[1]->type.rank == 2 ? 1 : -1; }
 static const struct op_in_integers matmul_integers = {
-    column_axis,
-    {"", "QLinearMatMul", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO}},
-    {"com.microsoft", "MatMulIntegerToFloat", {Q_X, Q_W, Q_X_SCALE, Q_W_SCALE, Q_X_ZERO, Q_W_ZERO}},
-    {"com.microsoft", "MatMulNBits"}};
+    .scaled_axis = column_axis,
+    .quantized = {"", "QLinearMatMul", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO}},
+    .plain = {"com.microsoft", "MatMulIntegerToFloat", {Q_X, Q_W, Q_X_SCALE, Q_W_SCALE, Q_X_ZERO, Q_W_ZERO}},
+    .of_two_inputs = true,
+    .blocks = {"com.microsoft", "MatMulNBits"}};
 static int gemm_column_axis(const struct node *n) { return !node_int(n, "transB"); }
 static const struct op_in_integers gemm_integers = {
-    gemm_column_axis,
-    {"com.microsoft", "QGemm", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO}},
-    {0},
-    {"com.microsoft", "MatMulNBits"}};
+    .scaled_axis = gemm_column_axis,
+    .quantized = {"com.microsoft",
+                  "QGemm",
+                  {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO}},
+    .blocks = {"com.microsoft", "MatMulNBits"}};
 
 /* ---- integers: operands less their zero points, products in i32 */
 static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */
