@@ -203,12 +203,13 @@ static void vector_cells(struct rows *q, const struct row_stage *st) {
     step_split(&q->u->s, loop(q, st->name, st->lane), lanes_of(q->u), cells, lane, TAIL_CUT2);
     int n = s->u.stage.naxes, at = 0;
     while (s->u.stage.axes[at] != st->lane) at++;
-    if (at != n - 1) { /* blocks of channels */
+    if (at != n - 1 || s->u.stage.nred) { /* blocks of channels; reductions go outside of the lanes */
         if (!st->result)
             other_axes(q, st, false, 0, n, &order); /* scratch is for one row; a result's rows are outside */
         other_axes(q, st, true, 0, at, &order);     /* in their order: a split makes two nests of them */
         add_loop(&q->u->s, &order, cells);
         other_axes(q, st, true, at, n, &order);
+        reduced_outside(q, st, st->name, &order);
         add_loop(&q->u->s, &order, lane);
         step_reorder(&q->u->s, order);
     }
@@ -292,7 +293,7 @@ static const char *rows_steps(struct plan *u, const struct point *p) {
     }
     bool lanes = rows_look_at_stages(q);
     if (q->mode != LANES_NONE && !lanes) return "its cells are not all numbers of a byte or more";
-    if (q->mode != LANES_NONE && !rows_mode_fits(q)) return "the first reduction does not read neighbours so";
+    if (q->mode != LANES_NONE && !rows_mode_fits(q)) return "its reductions do not read neighbours so";
     bool any = q->mode == LANES_NONE;
     for (int i = 0; i < q->n; i++) rows_choose_lanes(q, &q->v[i]), any |= q->v[i].lane != NULL;
     if (!any) return "its rows are shorter than a vector";

@@ -205,10 +205,13 @@ static int reduced_run(const struct rows *q, const struct stmt *s) {
     return r.found && !r.bad ? MOST : 1;
 }
 bool rows_mode_fits(struct rows *q) {
-    const struct stmt *s = NULL;
-    for (int i = 0; i < q->n && !s; i++)
-        if (q->v[i].s->u.stage.op != RED_NONE) s = q->v[i].s;
-    const struct var *v = rows_fast_var(q, s);
+    const struct var *v = NULL;
+    bool first = true;
+    for (int i = 0; i < q->n && !v; i++) {
+        if (q->v[i].s->u.stage.op == RED_NONE) continue;
+        if (first || q->mode == LANES_INNER) v = rows_fast_var(q, q->v[i].s);
+        first = false;
+    }
     if (lanes_of(q->u) < 2 || !v) return false;
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || rows_axis_of_role(q, q->out->s, q->lane_role);
@@ -255,6 +258,10 @@ void rows_choose_lanes(struct rows *q, struct row_stage *st) {
     const struct var *v = rows_fast_var(q, s);
     for (int k = 0; v && k < s->u.stage.nred; k++)
         if (s->u.stage.red[k] == v) st->lane = v;
+    if (v && !st->lane && row_role(&q->r, v) == ROW_INNER) { /* a reduction for each cell of the row */
+        st->lane = v;
+        return;
+    }
     if (!st->lane) return;
     st->fused = v == s->u.stage.red[s->u.stage.nred - 1] ? reduced_run(q, s) : 1;
     int64_t cells = const_extent(v);

@@ -36,7 +36,7 @@ struct rows {
 bool rows_look_at_stages(struct rows *q);
 /* The variable along which most of what s reads is contiguous; NULL: there is none. */
 const struct var *rows_fast_var(struct rows *q, const struct stmt *s);
-/* Does the first reduction read contiguous cells along rows or across them, as the mode requires? */
+/* Does a reduction read contiguous cells along rows, or the first one across them, as the mode requires? */
 bool rows_mode_fits(struct rows *q);
 /* Chooses lanes and parts of a stage. */
 void rows_choose_lanes(struct rows *q, struct row_stage *st);
