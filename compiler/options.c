@@ -196,8 +196,7 @@ const struct option_row option_rows[] = {
      "f32 (default): do not round, but where the model has accuracy_level 4",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, take_activations_precision, BYTE_PRECISIONS, ONCE},
     {"no-excess-precision", 0, NULL,
-     "round 16-bit floats after each operator even if the target has no instruction for it (default there: only at the "
-     "model's outputs, and by Cast)",
+     "round 16-bit floats after each operator (default on CPUs: only at the model's outputs, and by Cast)",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, take_no_excess_precision, NULL, ONCE},
     {"dump-after", 0, "PASS",
      "print the program after this pass, or after `all`; `fuse`: the groups; `problems`: what each kernel computes; "

@@ -1,9 +1,9 @@
-/* 16-bit floats between kernels: their cells are stored as f32, rounded when they are stored, so that kernels read them
- * without conversion and are scheduled like those of f32. On machines that cannot round to them, values keep the
- * precision in which they were computed; only a Cast rounds. What an instruction multiplies in 16 bits stays so
- * (narrow.h). Constants become f32 where that takes fewer cycles. Called during lowering for the statements of each
- * group, before they are outlined. Nothing changes in what others see: inputs, outputs, and what goes into or comes out
- * of bodies and kernel texts; nor on GPUs, which have instructions for 16-bit floats. See docs/storage.md. */
+/* 16-bit floats between kernels: their cells are stored as f32, so that kernels read them
+ * without conversion and are scheduled like those of f32. They keep the precision in which they were computed, and only
+ * a Cast rounds, unless the user wants each operator to. What an instruction multiplies in 16 bits stays so (narrow.h).
+ * Constants become f32 where that takes fewer cycles. Called during lowering for the statements of each group, before
+ * they are outlined. Nothing changes in what others see: inputs, outputs, and what goes into or comes out of bodies and
+ * kernel texts; nor on GPUs, which have instructions for 16-bit floats. See docs/storage.md. */
 #include "ir/base/dtype.h"
 #include "ir/graph/graph.h"
 #include "lower/algorithm/constants.h"
@@ -52,7 +52,7 @@ static bool find_narrow(void *env, struct stmt *s) {
 }
 void widen_half(struct lowering *l, struct buf *b) {
     if (!dtype_is_half(b->type) || l->o->no_schedule || l->o->target->machine->gpu) return;
-    if (!l->o->target->machine->excess || l->o->no_excess) map_put(&l->halves, PKEY(b), (void *)(uintptr_t)b->type);
+    if (l->o->no_excess) map_put(&l->halves, PKEY(b), (void *)(uintptr_t)b->type);
     b->type = F32;
 }
 static bool widen(void *env, struct stmt *s) {

@@ -218,10 +218,10 @@ static const struct squares sse2_squares[] = {PLANES_128, {1, 16, "transpose16_u
                                               {0}};
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48, .hides_call = 128
 
-const struct machine machine_c99 = {
-    CPU, THREADS, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = scalars, .excess = true};
+const struct machine machine_c99 = {CPU,           THREADS,       CACHES(32 << 10, 256 << 10),
+                                    SCALAR(16, 8), .name = "c99", .ops = scalars};
 const struct machine machine_rv64 = {
-    CPU, THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused_scalars, .excess = true};
+    CPU, THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused_scalars};
 const struct machine machine_cortex_m4 = {CPU,
                                           CACHES(16 << 10, 0),
                                           SCALAR(32, 16),
@@ -247,8 +247,7 @@ const struct machine machine_sse2 = {CPU,
                                      .micros = sse2_dots,
                                      .blocks = sse2_blocks,
                                      .apart = 2,
-                                     .squares = sse2_squares,
-                                     .excess = true};
+                                     .squares = sse2_squares};
 #define AVX2                                                                                                           \
     CPU, THREADS, X86_CACHES(512 << 10, 10.0), VECTOR(16, 256), .apart = 3, .squares = avx2_squares, .ops = fused
 #define AVX512_OF(second, how)                                                                                         \

@@ -75,8 +75,7 @@ struct machine {
     double byte_tables;      /* vectors per cycle that are looked up in a table of 256 bytes in registers; 0: not
                               * possible */
     double division;         /* cycles to divide an index, which fused loops have to do */
-    bool excess;           /* no instruction rounds to 16-bit floats, so values between kernels keep f32's precision */
-    const struct gpu *gpu; /* NULL: a CPU */
+    const struct gpu *gpu;   /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
     machine_avx512vnni, machine_avx512bf16, machine_amx, machine_neon, machine_dotprod, machine_i8mm,
