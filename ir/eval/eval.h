@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 struct eval_options {
-    int64_t fuel;         /* limit of executed statements; 0: 2^40 */
+    int64_t fuel;         /* limit of executed statements, in units of time (STRIP_FUEL); 0: 2^40 */
     bool poison;          /* fill unwritten storage with NaN / a pattern and check that no undefined cell is read */
     int64_t max_bytes;    /* limit of memory; 0: 4 GiB */
     FILE *trace_prefetch; /* NULL, or: print touched lines, for tests of the prefetch step */
@@ -23,7 +23,7 @@ struct eval_arg {
 enum eval_status { EVAL_OK, EVAL_FAULT, EVAL_FUEL, EVAL_MEMORY, EVAL_BAD, EVAL_REFUSED };
 struct eval_result {
     enum eval_status status;
-    int64_t executed; /* statements */
+    int64_t executed; /* fuel */
     char message[256];
 }; /* fault: which check, at which node, which values */
 /* syms: values for p->syms in order; NULL: all are dims of the arguments given. Nested calls bind their own. */

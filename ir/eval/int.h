@@ -132,7 +132,8 @@ struct infer {
 };
 
 struct strip;
-enum { STRIP_MIN = 8 }; /* passes from which strips pay */
+/* Passes from which strips pay; how many of their statements take as long as one elsewhere, and as much fuel. */
+enum { STRIP_MIN = 8, STRIP_FUEL = 8 };
 struct unit {
     const struct proc *proc;
     struct ins *code;

@@ -529,11 +529,12 @@ bool vm_run(struct run *r, struct frame *f) {
             break;
         case V_LOOP:
         case V_STRIP: {
-            int64_t n = R[i->b].l;
+            int64_t n = R[i->b].l, fuel = i->op == V_STRIP && n >= STRIP_MIN ? n / STRIP_FUEL : n;
             R[i->a].l = 0;
-            if (n > 0 && (r->fuel -= n) < 0) return fuel_fault(r, u);
-            int done = i->op == V_STRIP && n >= STRIP_MIN ? strip_run(r, f, u->strips.v[i->c], n) : 0;
+            if (n > 0 && (r->fuel -= fuel) < 0) return fuel_fault(r, u);
+            int done = fuel < n ? strip_run(r, f, u->strips.v[i->c], n) : 0;
             if (done < 0) return false;
+            if (n > 0 && !done && (r->fuel -= n - fuel) < 0) return fuel_fault(r, u);
             if (n <= 0 || done) next = i + i->imm;
             break;
         }
