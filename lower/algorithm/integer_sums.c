@@ -356,7 +356,7 @@ static struct buf *move_operand(struct sums *q) {
     for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
     if (q->channel) dims[1] = x_int(c, q->channels);
     vars_over(c, "i", dims, from->nlogical, axes, at);
-    expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
+    expr behind = dims[1] != from->logical[1] ? x_const_i(c, I32, 0) : NULL; /* channels that only the copy has */
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     if (q->a == F32) value = x_cast(c, F32, value);
     algorithm_part(q->at, q->out, "its operand, in the type that the machine multiplies");

@@ -65,8 +65,7 @@ static bool runs_on(const struct across *a, int k) {
                    a->load->u.buf->logical[d + 1] == a->s->u.stage.axes[k + 1]->extent;
     return false;
 }
-/* Bytes from one cell of b to the next along v; 0: not constant, or b has a layout. */
-static int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
+int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, b);
     int64_t cells;
     expr rest;

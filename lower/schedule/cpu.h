@@ -57,6 +57,8 @@ static inline enum step_tail split_tail(int64_t extent, int64_t n) {
 static inline enum step_tail early_tail(int64_t extent, int64_t n) {
     return extent > n && extent % n ? TAIL_OVERLAP : split_tail(extent, n);
 }
+/* Bytes from one cell of b to the next along v; 0: not constant, or b has a layout. */
+int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v);
 /* For a single result whose operand is read across: squares transposed in registers, or a few cells at a time
  * (across.c). Returns NULL, or why it does not fit. */
 const char *plan_across(struct plan *u, bool squares);

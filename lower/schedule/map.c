@@ -1,10 +1,82 @@
 /* The strategy for maps and moves into blocked results: the block of channels is innermost, as one vector. See
  * cpu.h. */
+#include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
 static void add_block(struct plan *u, struct points *out, bool lanes, bool gathered, bool cut) {
-    add_point(u, out, &strategy_blocked_map)->u.block = (struct block_lanes){lanes, gathered, cut};
+    add_point(u, out, &strategy_blocked_map)->u.block = (struct block_lanes){lanes, gathered, cut, NULL, 0};
 }
+/* ---- squares of a move whose operand's channels lie apart, but whose cells lie side by side */
+/* The axes from `first` on are one in the operand's memory, and in the result's. */
+static int first_of_run(struct plan *u, const struct stmt *out, expr load) {
+    const struct param_layout *l = layout_of(u->p, u->l, out->u.stage.buf);
+    int k = out->u.stage.naxes - 1;
+    for (; k > 2 && !l->halo; k--) {
+        int64_t inner = bytes_apart(u, load->u.buf, load->arg, out->u.stage.axes[k]),
+                n = const_extent(out->u.stage.axes[k]);
+        if (n < 1 || bytes_apart(u, load->u.buf, load->arg, out->u.stage.axes[k - 1]) != sat_mul(inner, n)) break;
+    }
+    return k;
+}
+static int64_t cells_from(const struct stmt *out, int first) {
+    int64_t all = 1;
+    for (int k = first; k < out->u.stage.naxes; k++) {
+        int64_t n = const_extent(out->u.stage.axes[k]);
+        all = n < 0 || all < 0 ? -1 : sat_mul(all, n);
+    }
+    return all;
+}
+/* The largest whose rows do not collide in the first level of cache; if all collide, the largest. */
+static const struct squares *squares_into(struct plan *u, const struct stmt *out, expr load, int64_t cells) {
+    const struct squares *largest = NULL;
+    const struct var *channel = out->u.stage.axes[1], *last = out->u.stage.axes[out->u.stage.naxes - 1];
+    const struct param_layout *l = layout_of(u->p, u->l, out->u.stage.buf);
+    int cell = dtype_bytes(out->u.stage.buf->type);
+    if (bytes_apart(u, load->u.buf, load->arg, last) != cell) return NULL;
+    for (const struct squares *q = u->m->squares; q && q->n; q++) {
+        if (q->planes || q->bytes != cell || l->block % q->n || const_extent(channel) % q->n) continue;
+        if (cells >= 0 && cells < q->n) continue;
+        if (!machine_colliding(u->m, q->n, bytes_apart(u, load->u.buf, load->arg, channel))) return q;
+        if (!largest) largest = q;
+    }
+    return largest;
+}
+static void add_squares(struct plan *u, struct points *points) {
+    const struct stmt *out = u->k->out;
+    expr load = out->u.stage.value;
+    if (u->k->cls != PROBLEM_MOVE || u->k->stages.n != 1 || load->op != X_LOAD || load->has_fill) return;
+    if (load->u.buf->type != out->u.stage.buf->type || out->u.stage.naxes < 3) return;
+    int first = first_of_run(u, out, load);
+    const struct squares *squares = squares_into(u, out, load, cells_from(out, first));
+    if (!squares) return;
+    add_point(u, points, &strategy_blocked_map)->u.block = (struct block_lanes){.squares = squares, .first = first};
+}
+/* A block of more channels than squares have is written cell by cell, so that its lines are filled at once. */
+static const char *write_squares(struct plan *u, const struct block_lanes *b) {
+    const struct stmt *out = u->k->out;
+    int last = out->u.stage.naxes - 1, n = b->squares->n;
+    bool inside = layout_of(u->p, u->l, out->u.stage.buf)->block > n;
+    const char *cells = axis_loop(u->c, out, last);
+    struct word_list order = {0};
+    layout_steps(&u->s, u->p, u->l);
+    for (int k = last - 1; k >= b->first; k--, cells = role.flat)
+        step_fuse(&u->s, axis_loop(u->c, out, k), cells, role.flat);
+    step_split(&u->s, axis_loop(u->c, out, 1), n, role.channels, role.channel, TAIL_NONE);
+    add_loop(&u->s, &order, axis_loop(u->c, out, 0));
+    if (!inside) add_loop(&u->s, &order, role.channels);
+    for (int k = 2; k < b->first; k++) add_loop(&u->s, &order, axis_loop(u->c, out, k));
+    add_loop(&u->s, &order, cells);
+    if (inside) add_loop(&u->s, &order, role.channels);
+    add_loop(&u->s, &order, role.channel);
+    step_reorder(&u->s, order);
+    step_split(&u->s, cells, n, role.cells, role.few, early_tail(cells_from(out, b->first), n));
+    if (inside) step_reorder(&u->s, LOOPS(role.cells, role.channels, role.channel, role.few));
+    else step_reorder(&u->s, LOOPS(role.cells, role.channel, role.few));
+    step_tensorize(&u->s, b->squares->instr);
+    return NULL;
+}
+
+/* ---- lanes along the channels */
 struct apart {
     struct plan *u;
     const struct var *channel;
@@ -34,6 +106,7 @@ static const char *map_points(struct plan *u, struct points *out) {
     const char *why = no_blocks(u, k->out->u.stage.buf);
     if (why) return why;
     if (!lanes_fit(k->out)) return "the number of channels is open";
+    add_squares(u, out);
     bool full = const_extent(k->out->u.stage.axes[1]) % lanes_of(u) == 0, apart = false;
     for (int i = 0; i < k->stages.n; i++) apart |= is_apart(u, k->stages.v[i]);
     for (int cut = 0; cut <= !full; cut++) add_block(u, out, true, false, cut);
@@ -59,6 +132,7 @@ static void gather(struct plan *u, const struct stmt *out) {
     step_kind(&u->s, LK_UNROLL, cells);
 }
 static const char *map_steps(struct plan *u, const struct point *p) {
+    if (p->u.block.squares) return write_squares(u, &p->u.block);
     layout_steps(&u->s, u->p, u->l);
     plan_inline_others(u, p->u.block.gathered ? is_apart : NULL);
     plan_channels(u, u->k->out, NULL);
@@ -71,8 +145,10 @@ static const char *map_steps(struct plan *u, const struct point *p) {
 }
 static void print_channels(struct text *t, struct plan *u, const struct point *p) {
     (void)u;
-    text_printf(t, "%s%s%s", p->u.block.gathered ? "what lies apart one by one, then " : "",
-                p->u.block.lanes ? "lanes along the channels" : "channels one by one",
-                p->u.block.cut ? ", the last block by itself" : "");
+    if (p->u.block.squares) text_printf(t, "squares of channels and cells (%s)", p->u.block.squares->instr);
+    else
+        text_printf(t, "%s%s%s", p->u.block.gathered ? "what lies apart one by one, then " : "",
+                    p->u.block.lanes ? "lanes along the channels" : "channels one by one",
+                    p->u.block.cut ? ", the last block by itself" : "");
 }
 const struct strategy strategy_blocked_map = {"blocked map", map_points, map_steps, print_channels};
