@@ -251,12 +251,12 @@ static int64_t int_at(const struct node *n, const char *name, int k, int64_t non
     const struct attr *a = node_attr(n, name);
     return a && k < a->n ? a->u.is[k] : none;
 }
-static bool axis_of_window(const struct node *n, int k, struct axis_of_window *a) {
+static bool axis_of_window(const struct node *n, const struct value *w, int k, struct axis_of_window *a) {
     int spatial = n->ins.v[0]->type.rank - 2;
     a->step = int_at(n, "strides", k, 1), a->dilation = int_at(n, "dilations", k, 1);
     a->before = int_at(n, "pads", k, 0), a->after = int_at(n, "pads", k + spatial, 0);
     return x_is_int(n->ins.v[0]->type.dims[k + 2], &a->size) && x_is_int(n->outs.v[0]->type.dims[k + 2], &a->places) &&
-           x_is_int(n->ins.v[1]->type.dims[k + 2], &a->taps) && a->size > 0 && a->places > 0;
+           x_is_int(w->type.dims[k + 2], &a->taps) && a->size > 0 && a->places > 0;
 }
 /* The taps that lie inside the image at some position, and the padding for these alone. */
 static struct part taps_that_meet(struct axis_of_window *a) {
@@ -274,9 +274,10 @@ static bool is_finite(const struct value *w) {
         if (!isfinite(tensor_f(t, i))) return false;
     return t;
 }
-static struct value *fewer_taps(struct match *m) {
+/* weights: which operand they are. */
+static struct value *without_far_taps(struct match *m, int weights) {
     struct node *n = m->node[0];
-    struct value *w = n->ins.v[1];
+    struct value *w = n->ins.v[weights];
     const struct attr *same = node_attr(n, "auto_pad"), *kernel = node_attr(n, "kernel_shape");
     int rank = n->ins.v[0]->type.rank, spatial = rank - 2;
     struct part p[32];
@@ -288,20 +289,22 @@ static struct value *fewer_taps(struct match *m) {
     p[0] = p[1] = (struct part){0, 1, -1};
     for (int k = 0; k < spatial; k++) {
         struct axis_of_window a;
-        if (!axis_of_window(n, k, &a)) return NULL;
+        if (!axis_of_window(n, w, k, &a)) return NULL;
         p[k + 2] = taps_that_meet(&a);
         fewer |= p[k + 2].length < a.taps;
         pads[k] = a.before, pads[k + spatial] = a.after, taps[k] = p[k + 2].length;
     }
     if (!fewer || !is_finite(w)) return NULL;
     struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
-    if (!(ins[1] = slice(m, w, p))) return NULL;
+    if (!(ins[weights] = slice(m, w, p))) return NULL;
     struct node *by = node_new(n->in, n, "", n->op_type, ins, n->ins.n, 1);
     for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
     node_set_attr(by, rule_attr_ints(m, "pads", pads, 2 * spatial));
     if (kernel) node_set_attr(by, rule_attr_ints(m, "kernel_shape", taps, spatial));
     return rule_typed(m, by);
 }
+static struct value *fewer_taps(struct match *m) { return without_far_taps(m, 1); }
+static struct value *fewer_quantized_taps(struct match *m) { return without_far_taps(m, 3); }
 
 const struct rule rules_parts[] = {
     {"slice-of-slice", "Slice(Slice(x, ...), ...)", "one Slice", SAME_BITS, one_slice},
@@ -315,6 +318,10 @@ const struct rule rules_parts[] = {
     {"pad-of-pad", "Pad(Pad(x, ...), ...)", "one Pad", SAME_BITS, one_pad},
     {"conv-of-pad", "Conv(Pad(x, ...), ...)", "Conv with more padding", SAME_BITS, pad_into_window},
     {"conv-of-few-taps", "Conv(x, ...)", "Conv without the taps that meet padding alone", SAME_VALUES, fewer_taps},
+    {"integer-conv-of-few-taps", "ConvInteger(x, ...)", "ConvInteger without the taps that meet padding alone",
+     SAME_BITS, fewer_taps},
+    {"quantized-conv-of-few-taps", "QLinearConv(x, ...)", "QLinearConv without the taps that meet padding alone",
+     SAME_BITS, fewer_quantized_taps},
     {"average-pool-of-pad", "AveragePool(Pad(x, ...))", "AveragePool that counts its padding", SAME_BITS,
      pad_into_window},
     {"pad-by-zero-point", "ConvInteger(x, y, z, ...)", "Pad by z and no padding, if only the run knows z", SAME_BITS,

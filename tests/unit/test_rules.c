@@ -240,6 +240,15 @@ static void more_window(struct maker *m, struct node *n, const struct value *x, 
         node_set_attr(n, (struct attr){.name = "auto_pad", .kind = AT_STRING, .u.s = {"SAME_UPPER", 10}});
     if (chance(m, 30)) set_ints(m, n, "strides", (int64_t[]){2, 1}, 2);
 }
+/* Behind the operands of a convolution, scales and zero points of x, w and the result. */
+static void more_scales(struct maker *m, struct node *n, enum dtype t) {
+    struct value *w = n->ins.v[1];
+    for (int k = 1; k < 8; k++)
+        node_set_input(n, k,
+                       k == 3                 ? w
+                       : k % 3 == 2 || k == 7 ? filled(m, t, NULL, 0, below(m, 100))
+                                              : filled(m, F32, NULL, 0, 0.25 * (1 + below(m, 8))));
+}
 static void more_expand(struct maker *m, struct node *n, const struct value *x) {
     int64_t dims[32], size;
     int rank = 0;
@@ -314,6 +323,10 @@ static bool more(struct maker *m, struct node *n, bool trivial) {
         if (x->type.rank != 4) return false;
         more_window(m, n, x, false);
         node_set_input(n, 2, input(m, x->type.dtype, NULL, 0));
+    } else if (!strcmp(op, "QLinearConv")) {
+        if (x->type.rank != 4) return false;
+        more_window(m, n, x, false);
+        more_scales(m, n, x->type.dtype);
     } else if (!strcmp(op, "Split")) {
         if (x->type.rank < 1) return false;
         more_split(m, n, x);
@@ -373,7 +386,7 @@ static bool says(const char *text, const char *word) { return strstr(text, word)
 static enum dtype type_for(struct maker *m, const char *pattern) {
     static const enum dtype ints_[] = {I32, I64, I8, U8, I16, U16, U32, U64}, floats[] = {F32, F32, F64, F16, BF16};
     if (says(pattern, ":int") || (says(pattern, "Bitwise"))) return ints_[below(m, 8)];
-    if (says(pattern, "ConvInteger")) return chance(m, 50) ? U8 : I8;
+    if (says(pattern, "ConvInteger") || says(pattern, "QLinearConv")) return chance(m, 50) ? U8 : I8;
     if (says(pattern, ":float") || says(pattern, "Conv") || says(pattern, "AveragePool") || says(pattern, "Round"))
         return floats[below(m, 5)];
     if (says(pattern, "true") || says(pattern, "false")) return chance(m, 60) ? BOOL : any_type(m);
