@@ -65,6 +65,14 @@ static bool runs_on(const struct across *a, int k) {
                    a->load->u.buf->logical[d + 1] == a->s->u.stage.axes[k + 1]->extent;
     return false;
 }
+int64_t cells_from(const struct stmt *out, int first) {
+    int64_t all = 1;
+    for (int k = first; k < out->u.stage.naxes; k++) {
+        int64_t n = const_extent(out->u.stage.axes[k]);
+        all = n < 0 || all < 0 ? -1 : sat_mul(all, n);
+    }
+    return all;
+}
 int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, b);
     int64_t cells;
@@ -108,11 +116,7 @@ static const char *transpose_squares(struct plan *u) {
     int first = a.last;
     if (a.axis < 0) return "nothing is read across";
     while (runs_on(&a, first - 1)) first--;
-    int64_t along = 1;
-    for (int k = first; k <= a.last; k++) {
-        int64_t n = const_extent(out->u.stage.axes[k]);
-        along = n < 0 || along < 0 ? -1 : sat_mul(along, n);
-    }
+    int64_t along = cells_from(out, first);
     const struct squares *q = squares_for(&a, along);
     int64_t rows = const_extent(out->u.stage.axes[a.axis]);
     if (!q) return "there are no squares of such cells to transpose";

@@ -57,6 +57,8 @@ static inline enum step_tail split_tail(int64_t extent, int64_t n) {
 static inline enum step_tail early_tail(int64_t extent, int64_t n) {
     return extent > n && extent % n ? TAIL_OVERLAP : split_tail(extent, n);
 }
+/* Cells of the axes from `first` to the last one; -1: one is open. */
+int64_t cells_from(const struct stmt *out, int first);
 /* Bytes from one cell of b to the next along v; 0: not constant, or b has a layout. */
 int64_t bytes_apart(struct plan *u, const struct buf *b, const expr *idx, const struct var *v);
 /* For a single result whose operand is read across: squares transposed in registers, or a few cells at a time

@@ -4,7 +4,8 @@
 #include "lower/schedule/cpu.h"
 
 static void add_block(struct plan *u, struct points *out, bool lanes, bool gathered, bool cut) {
-    add_point(u, out, &strategy_blocked_map)->u.block = (struct block_lanes){lanes, gathered, cut, NULL, 0};
+    add_point(u, out, &strategy_blocked_map)->u.block =
+        (struct block_lanes){.lanes = lanes, .gathered = gathered, .cut = cut};
 }
 /* ---- squares of a move whose operand's channels lie apart, but whose cells lie side by side */
 /* The axes from `first` on are one in the operand's memory, and in the result's. */
@@ -17,14 +18,6 @@ static int first_of_run(struct plan *u, const struct stmt *out, expr load) {
         if (n < 1 || bytes_apart(u, load->u.buf, load->arg, out->u.stage.axes[k - 1]) != sat_mul(inner, n)) break;
     }
     return k;
-}
-static int64_t cells_from(const struct stmt *out, int first) {
-    int64_t all = 1;
-    for (int k = first; k < out->u.stage.naxes; k++) {
-        int64_t n = const_extent(out->u.stage.axes[k]);
-        all = n < 0 || all < 0 ? -1 : sat_mul(all, n);
-    }
-    return all;
 }
 /* The largest whose rows do not collide in the first level of cache; if all collide, the largest. */
 static const struct squares *squares_into(struct plan *u, const struct stmt *out, expr load, int64_t cells) {

@@ -206,11 +206,10 @@ static int reduced_run(const struct rows *q, const struct stmt *s) {
 }
 bool rows_mode_fits(struct rows *q) {
     const struct var *v = NULL;
-    bool first = true;
     for (int i = 0; i < q->n && !v; i++) {
         if (q->v[i].s->u.stage.op == RED_NONE) continue;
-        if (first || q->mode == LANES_INNER) v = rows_fast_var(q, q->v[i].s);
-        first = false;
+        v = rows_fast_var(q, q->v[i].s);
+        if (q->mode != LANES_INNER) break;
     }
     if (lanes_of(q->u) < 2 || !v) return false;
     q->lane_role = row_role(&q->r, v);
