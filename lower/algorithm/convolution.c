@@ -91,7 +91,8 @@ static int64_t groups_along(struct ctx *c, const struct problem *k, int p) {
     const struct stmt *s = k->sum;
     const struct var *out = s->u.stage.axes[CHANNEL_AXIS], *in = s->u.stage.red[0];
     int64_t all, results = const_extent(out), each = const_extent(in);
-    if (!x_is_int(k->a.read->u.buf->logical[p], &all) || each < 1 || all % each || results % (all / each)) return 0;
+    if (!x_is_int(k->a.read->u.buf->logical[p], &all) || each < 1 || all < each) return 0;
+    if (all % each || results % (all / each)) return 0;
     int64_t groups = all / each;
     expr at = x_var(c, in);
     if (groups > 1) at = x_add(c, at, x_muli(c, x_divi(c, x_var(c, out), results / groups), each));
