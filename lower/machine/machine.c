@@ -63,3 +63,13 @@ int machine_colliding(const struct machine *m, int rows, int64_t apart) {
     }
     return found;
 }
+const struct squares *machine_squares(const struct machine *m, squares_fn *fits, void *env) {
+    const struct squares *largest = NULL;
+    for (const struct squares *q = m->squares; q && q->n; q++) {
+        int64_t apart;
+        if (!fits(env, q, &apart)) continue;
+        if (!machine_colliding(m, q->planes ? q->planes : q->n, apart)) return q;
+        if (!largest) largest = q;
+    }
+    return largest;
+}

@@ -105,6 +105,11 @@ int machine_block(const struct machine *m, enum dtype t, int64_t channels);
 /* The number of rows, at that distance in bytes, whose lines collide: they map to sets of the first level of cache that
  * have not enough ways for them. */
 int machine_colliding(const struct machine *m, int rows, int64_t apart);
+/* Do these squares fit what is moved, and then, at which distance in bytes are the rows that they write? */
+typedef bool squares_fn(void *env, const struct squares *q, int64_t *apart);
+/* The largest squares that fit and whose rows do not collide, since the rest of their lines is written next; if all
+ * collide, the largest that fit. NULL: none do. */
+const struct squares *machine_squares(const struct machine *m, squares_fn *fits, void *env);
 /* Do products of bytes, neither of which is constant, take less time than those of floats? (computed_bytes.c) */
 bool machine_prefers_bytes(const struct machine *m);
 /* Of a machine that has rows in `blocks`: columns and rows of weights from which products of bytes, with the rounding

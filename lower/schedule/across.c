@@ -12,6 +12,7 @@ struct across {
     int dim;              /* the operand's dim that this axis indexes */
     expr load;            /* the load in which this was found */
     const struct stmt *s; /* the stage that has this load */
+    int64_t along;        /* squares: the cells of the result that are one run in the operand, too; -1: not known */
     int64_t divisor;      /* or: this many cells of the result's last axis are one step along that dim; 0: no such
                            * number */
 };
@@ -89,25 +90,16 @@ static int64_t rows_apart(const struct across *a) {
 }
 static int rows_of(const struct squares *q) { return q->planes ? q->planes : q->n; }
 /* Are both axes, and a block of the operand's layout, long enough for the square? */
-static bool fits_squares(const struct across *a, const struct squares *q, int64_t along) {
+static bool fits_squares(void *env, const struct squares *q, int64_t *apart) {
+    const struct across *a = env;
     const struct param_layout *l = layout_of(a->u->p, a->u->l, a->load->u.buf);
     int64_t across = const_extent(a->u->k->out->u.stage.axes[a->axis]);
     int cell = dtype_bytes(a->load->u.buf->type);
-    if (q->bytes != cell || (along >= 0 && q->n > along)) return false;
+    *apart = rows_apart(a);
+    if (q->bytes != cell || (a->along >= 0 && q->n > a->along)) return false;
     if (!q->planes) return (across < 0 || q->n <= across) && !(l && l->block % q->n);
     return across == q->planes &&
            bytes_apart(a->u, a->load->u.buf, a->load->arg, a->s->u.stage.axes[a->last]) == q->planes * cell;
-}
-/* The largest squares whose rows all stay in the first level of cache: the rest of their lines is written next. If no
- * squares do, the largest. */
-static const struct squares *squares_for(const struct across *a, int64_t along) {
-    const struct squares *largest = NULL;
-    for (const struct squares *q = a->u->m->squares; q && q->n; q++) {
-        if (!fits_squares(a, q, along)) continue;
-        if (!machine_colliding(a->u->m, rows_of(q), rows_apart(a))) return q;
-        if (!largest) largest = q;
-    }
-    return largest;
 }
 static const char *transpose_squares(struct plan *u) {
     struct across a = across_of(u);
@@ -116,11 +108,11 @@ static const char *transpose_squares(struct plan *u) {
     int first = a.last;
     if (a.axis < 0) return "nothing is read across";
     while (runs_on(&a, first - 1)) first--;
-    int64_t along = cells_from(out, first);
-    const struct squares *q = squares_for(&a, along);
+    a.along = cells_from(out, first);
+    const struct squares *q = machine_squares(u->m, fits_squares, &a);
     int64_t rows = const_extent(out->u.stage.axes[a.axis]);
     if (!q) return "there are no squares of such cells to transpose";
-    if (rows < 0 && along < 0) return "both axes are open: what is left of them would be two dozen nests";
+    if (rows < 0 && a.along < 0) return "both axes are open: what is left of them would be two dozen nests";
     const char *across = loop_of(&a, a.axis), *cells = loop_of(&a, a.last);
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
@@ -132,7 +124,7 @@ static const char *transpose_squares(struct plan *u) {
     step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
     /* the last square may overlap the one before; not along strips: threads share those, and no cell may be written
      * twice */
-    step_split(&u->s, cells, q->n, role.cells, role.few, early_tail(along, q->n));
+    step_split(&u->s, cells, q->n, role.cells, role.few, early_tail(a.along, q->n));
     step_reorder(&u->s, LOOPS(role.cells, role.few, role.strip));
     step_tensorize(&u->s, q->instr);
     return NULL;

@@ -19,30 +19,32 @@ static int first_of_run(struct plan *u, const struct stmt *out, expr load) {
     }
     return k;
 }
-/* The largest whose rows do not collide in the first level of cache; if all collide, the largest. */
-static const struct squares *squares_into(struct plan *u, const struct stmt *out, expr load, int64_t cells) {
-    const struct squares *largest = NULL;
+struct into {
+    struct plan *u;
+    expr load;
+    int first;     /* the outermost axis of a run; see first_of_run */
+    int64_t cells; /* of the run; -1: not known */
+};
+/* Cells of the run are adjacent, and rows, blocks and channels are whole squares. */
+static bool fits_squares(void *env, const struct squares *q, int64_t *apart) {
+    const struct into *i = env;
+    const struct stmt *out = i->u->k->out;
     const struct var *channel = out->u.stage.axes[1], *last = out->u.stage.axes[out->u.stage.naxes - 1];
-    const struct param_layout *l = layout_of(u->p, u->l, out->u.stage.buf);
-    int cell = dtype_bytes(out->u.stage.buf->type);
-    if (bytes_apart(u, load->u.buf, load->arg, last) != cell) return NULL;
-    for (const struct squares *q = u->m->squares; q && q->n; q++) {
-        if (q->planes || q->bytes != cell || l->block % q->n || const_extent(channel) % q->n) continue;
-        if (cells >= 0 && cells < q->n) continue;
-        if (!machine_colliding(u->m, q->n, bytes_apart(u, load->u.buf, load->arg, channel))) return q;
-        if (!largest) largest = q;
-    }
-    return largest;
+    int block = layout_of(i->u->p, i->u->l, out->u.stage.buf)->block, cell = dtype_bytes(out->u.stage.buf->type);
+    *apart = bytes_apart(i->u, i->load->u.buf, i->load->arg, channel);
+    return !q->planes && q->bytes == cell && block % q->n == 0 && const_extent(channel) % q->n == 0 &&
+           (i->cells < 0 || i->cells >= q->n) && bytes_apart(i->u, i->load->u.buf, i->load->arg, last) == cell;
 }
 static void add_squares(struct plan *u, struct points *points) {
     const struct stmt *out = u->k->out;
     expr load = out->u.stage.value;
     if (u->k->cls != PROBLEM_MOVE || u->k->stages.n != 1 || load->op != X_LOAD || load->has_fill) return;
     if (load->u.buf->type != out->u.stage.buf->type || out->u.stage.naxes < 3) return;
-    int first = first_of_run(u, out, load);
-    const struct squares *squares = squares_into(u, out, load, cells_from(out, first));
+    struct into i = {.u = u, .load = load, .first = first_of_run(u, out, load)};
+    i.cells = cells_from(out, i.first);
+    const struct squares *squares = machine_squares(u->m, fits_squares, &i);
     if (!squares) return;
-    add_point(u, points, &strategy_blocked_map)->u.block = (struct block_lanes){.squares = squares, .first = first};
+    add_point(u, points, &strategy_blocked_map)->u.block = (struct block_lanes){.squares = squares, .first = i.first};
 }
 /* A block of more channels than squares have is written cell by cell, so that its lines are filled at once. */
 static const char *write_squares(struct plan *u, const struct block_lanes *b) {

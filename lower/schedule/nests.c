@@ -169,34 +169,26 @@ static bool is_turned(const struct nest *q, int k, int n) {
 }
 /* A transposition: cells that are contiguous along the innermost loops in the result are contiguous along another loop,
  * q->at, in the operand. */
-static bool fits_squares(struct nest *q, const struct squares *s) {
-    int64_t along = const_extent(nest_var(q->l, q->last));
+static bool fits_squares(void *env, const struct squares *s, int64_t *apart) {
+    struct nest *q = env;
+    int64_t along = const_extent(nest_var(q->l, q->last)), cells;
+    expr rest;
+    if (s->planes || s->bytes != dtype_bytes(q->store->u.store.buf->type)) return false;
     for (q->at = q->last - 1; q->at >= 0 && !is_turned(q, q->at, s->n);) q->at--;
     if (q->at < 0 || along < 0) return false;
     q->first = q->last;
     while (q->first - 1 > q->at && continues(q, nest_var(q->l, q->first - 1), nest_var(q->l, q->first)))
         along = sat_mul(along, const_extent(nest_var(q->l, --q->first)));
-    q->squares = s;
+    bool known = x_linear_in(q->u->c, place_of(q), nest_var(q->l, q->at), &cells, &rest);
+    *apart = known ? sat_mul(cells, s->bytes) : 0;
     return along >= s->n;
 }
-/* The rows that a square writes map to few sets of the first level of cache. */
-static bool rows_collide(const struct nest *q) {
-    int64_t cells;
-    expr rest;
-    bool known = x_linear_in(q->u->c, place_of(q), nest_var(q->l, q->at), &cells, &rest);
-    return known && machine_colliding(q->u->m, q->squares->n, sat_mul(cells, q->squares->bytes));
-}
-/* The largest squares whose rows do not collide; if all collide, the largest. */
 static bool choose_squares(struct nest *q) {
     expr e = q->store->u.store.value;
-    const struct squares *largest = NULL;
+    int64_t apart;
     if (e->op != X_LOAD || e->has_fill || e->u.buf->type != q->store->u.store.buf->type || !q->last) return false;
-    for (const struct squares *s = q->u->m->squares; s && s->n; s++) {
-        if (s->planes || s->bytes != dtype_bytes(e->u.buf->type) || !fits_squares(q, s)) continue;
-        if (!rows_collide(q)) return true;
-        if (!largest) largest = s;
-    }
-    return largest && fits_squares(q, largest);
+    q->squares = machine_squares(q->u->m, fits_squares, q);
+    return q->squares && fits_squares(q, q->squares, &apart);
 }
 /* The iterations of all loops from the k-th on are independent. */
 static bool turns_are_free(const struct problem_loop *l, int k) {
