@@ -182,6 +182,7 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
         for (int d = 0; d < s->nlogical; d++) dims[d] = x_subst(c, s->logical[d], &by);
         struct buf *b = lower_alloc(l, s->base, s->type, dims, s->nlogical);
         if (!buf_is_plain(s)) buf_take_layout(c, b, s);
+        for (int d = 0; d < b->nd; d++) b->dims[d] = x_subst(c, b->dims[d], &by);
         bufs[n++] = b;
     }
     call->u.call.bufs = bufs;

@@ -85,7 +85,7 @@ static bool typical_symbol(void *env, expr e) {
     struct typical *q = env;
     if (e->op != X_SYM) return true;
     const struct sym *y = e->u.sym;
-    int64_t n = y->ref ? y->ref : q->open;
+    int64_t found = y->produced && q->open < OPEN_SIZE ? OPEN_SIZE : q->open, n = y->ref ? y->ref : found;
     map_put(&q->sizes.map, PKEY(y), (void *)x_int(q->c, n < y->lo ? y->lo : n > y->hi ? y->hi : n));
     return true;
 }

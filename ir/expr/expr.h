@@ -214,7 +214,8 @@ enum xop_class xop_class(enum xop op);
 /* ---- analysis (bounds.c, prove.c, places.c) */
 /* Interval of an IDX expression over all values of its variables and symbols; NEG_INF / POS_INF when unbounded. */
 void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
-/* The value assumed for a size when predicting times: `open` stands for unknown symbols. */
+/* The value assumed for a size when predicting times: `open` stands for unknown symbols. Of what a run finds there may
+ * be much even where callers mostly give one: boxes, for example, are a batch of pictures. */
 enum { OPEN_SIZE = 128 }; /* unless there is a reason for another value */
 int64_t x_typical(struct ctx *c, expr size, int64_t open);
 int64_t x_reference(struct ctx *c, expr size); /* the same; -1: it depends on a symbol for which no value was given */

@@ -21,8 +21,7 @@ static bool reads_own_cells(void *env, expr e) {
 }
 bool algorithm_can_cut(const struct algorithm_query *q, int dim) {
     const struct stmt *sum = q->k->sum;
-    int64_t extent;
-    if (!q->bands || q->k->nresults != 1 || !x_is_int(sum->u.stage.axes[dim]->extent, &extent)) return false;
+    if (!q->bands || q->k->nresults != 1) return false;
     for (const struct stmt *s = q->stmts->first; s; s = s->next) {
         struct own_cells r = {q, s, dim};
         if (s->kind == S_ALLOC) continue;

@@ -81,8 +81,6 @@ const char *phases_refuse(const struct algorithm_query *q, const struct algorith
     (void)row;
     if (!find_phases(q, &p)) return "";
     if (q->m->gpu || machine_lanes(q->m, F32) < 4) return "for CPUs with vectors";
-    for (int d = 0; d < q->k->sum->u.stage.naxes; d++)
-        if (x_has(q->k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
     beginning_at(q, x_int(q->c, 0), &ok);
     return ok ? NULL : "the sum begins with what is not each channel's";
 }

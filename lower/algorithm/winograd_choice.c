@@ -77,8 +77,6 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
-    for (int d = 0; d < k->sum->u.stage.naxes; d++)
-        if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
     if (is_copied(q, &v) && v.channel != CHANNEL_AXIS) return "not all channels of the operand lie side by side";
     if (row->whole && (is_copied(q, &v) || is_plain_sum(q))) return "channels do not lie in blocks";
     if (v.groups > 1 && row->whole) return "whole numbers in groups of channels";
@@ -125,7 +123,8 @@ static double shared_cycles(const struct algorithm_query *q, const struct sizes_
     return bytes_cycles(m, 2 * z->shared + result) + again * (z->weights <= last / 2 ? m->l2.byte : m->memory_byte);
 }
 /* As many tiles in a band as have room in the second level of all threads' caches: from the outermost axis on, one cell
- * of each, until the rest has room. Axes along which several results share tiles or phases are not cut. */
+ * of each, until the rest has room; of an axis of open length, always one. Axes along which several results share tiles
+ * or phases are not cut, nor are windows over open lengths. */
 static struct winograd_bands possible_bands(const struct algorithm_query *q, const struct algorithm *row,
                                             const struct sizes_of *z) {
     const struct stmt *s = q->k->sum;
@@ -134,13 +133,13 @@ static struct winograd_bands possible_bands(const struct algorithm_query *q, con
     double room = (double)q->m->l2.bytes * q->threads, rest = z->shared;
     convolves(q->c, q->k, row, NULL, &v);
     for (int d = 0; d < s->u.stage.naxes && rest > (b.n ? 2 * room : room); d++) {
-        int64_t extent = const_extent(s->u.stage.axes[d]);
         int along = slide_of(v.along, v.nalong, d), cells = along < 0 ? 1 : row->tile;
-        int64_t tiles = (extent + cells - 1) / cells;
+        bool open = const_extent(s->u.stage.axes[d]) < 0;
+        int64_t tiles = ((int64_t)typical_axis(q->c, s, d) + cells - 1) / cells;
         bool shared = slide_of(v.over, v.nover, d) >= 0 || (along >= 0 && v.along[along].step > 1);
-        if (d == CHANNEL_AXIS || tiles < 2 || shared || !algorithm_can_cut(q, d)) continue;
+        if (d == CHANNEL_AXIS || shared || (open ? along >= 0 : tiles < 2) || !algorithm_can_cut(q, d)) continue;
         rest /= (double)tiles;
-        int64_t most = rest < room ? (int64_t)(room / rest) : 1, passes = (tiles + most - 1) / most;
+        int64_t most = rest < room && !open ? (int64_t)(room / rest) : 1, passes = (tiles + most - 1) / most;
         most = (tiles + passes - 1) / passes;
         rest *= (double)most, b.count *= (double)passes;
         b.cuts[b.n++] = (struct algorithm_cut){.dim = d, .cells = most * cells};

@@ -293,10 +293,13 @@ static bool used_twice(const struct region *r, const struct value *v) {
     for (int k = 0; k < r->results.n; k++) n += r->results.v[k] == v;
     return n > 1;
 }
+bool ctl_may_take(struct lowering *l, const struct region *r, const struct value *v, const struct buf *b) {
+    return b->scope == SC_REGION && v->def && !used_twice(r, v) && buf_is_plain(b) && allocated_here(l, b);
+}
 static void end_late(struct lowering *l, struct node *n, struct region *r, int k, const struct if_result *res) {
     struct value *v = r->results.v[k];
     struct buf *to = lower_buf(l, n->outs.v[k]), *from = lower_buf(l, v);
-    if (from->scope != SC_REGION || !v->def || used_twice(r, v) || !buf_is_plain(from) || !allocated_here(l, from)) {
+    if (!ctl_may_take(l, r, v, from)) {
         struct buf *own = lower_alloc_in(l, SC_REGION, "taken", v->type.dtype, v->type.dims, v->type.rank);
         lower_copy(l, own, from);
         from = own;
