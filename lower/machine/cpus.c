@@ -88,31 +88,29 @@ static const struct operation cortex_m[] = {
     }
 #define TILES(row, all, half)                                                                                          \
     {&micro_##row##_##all, 52, 1}, { &micro_##row##_##half, 52, 1 }
-static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},
-                                avx2_dots[] = {{&micro_vpmaddubsw, 6, 0.95},
-                                               {&micro_vpmaddubsw_2x4, 6, 0.95},
-                                               PAIRS_256_OF_GROUPS,
-                                               NO_MORE},
-                                avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2},
-                                                  {&micro_vpdpbusd_vex_2x4, 5, 2},
-                                                  {&micro_vpdpbusd_vex_x4, 5, 2},
-                                                  PAIRS_256_OF_GROUPS,
-                                                  NO_MORE},
-                                avx512_dots[] = {{&micro_vpmaddubsw_x16, 6, 2 / 3.0},
-                                                 {&micro_vpmaddubsw_4x4, 6, 2 / 3.0},
-                                                 {&micro_vpmaddubsw_2x8, 6, 2 / 3.0},
-                                                 {&micro_vpmaddubsw, 6, 2 / 3.0},
-                                                 {&micro_vpmaddwd_x16, 6, 1},
-                                                 PAIRS_256,
-                                                 NO_MORE},
-                                avx512vnni_dots[] = {VNNI(2), NO_MORE},
-                                /* start as often as f32 multiply-adds, on Zen 4 and 5 */
+static const struct micro_speed
+    sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE},
+    avx2_dots[] = {{&micro_vpmaddubsw, 6, 0.95}, {&micro_vpmaddubsw_2x4, 6, 0.95}, PAIRS_256_OF_GROUPS, NO_MORE},
+    avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2},
+                      {&micro_vpdpbusd_vex_2x4, 5, 2},
+                      {&micro_vpdpbusd_vex_x4, 5, 2},
+                      PAIRS_256_OF_GROUPS,
+                      NO_MORE},
+    avx512_dots[] = {{&micro_vpmaddubsw_x16, 6, 2 / 3.0},
+                     {&micro_vpmaddubsw_4x4, 6, 2 / 3.0},
+                     {&micro_vpmaddubsw_2x8, 6, 2 / 3.0},
+                     {&micro_vpmaddubsw, 6, 2 / 3.0},
+                     {&micro_vpmaddwd_x16, 6, 1},
+                     PAIRS_256,
+                     NO_MORE},
+    avx512vnni_dots[] = {VNNI(2), NO_MORE},
+    /* start as often as f32 multiply-adds, on Zen 4 and 5 */
     avx512bf16_dots[] = {{&micro_vdpbf16ps, 6, 1},
                          {&micro_vdpbf16ps_x8, 6, 1},
                          {&micro_vdpbf16ps_x4, 6, 1},
                          VNNI(1),
                          NO_MORE},
-                                /* a tile in 16 cycles, so one of its rows per cycle */
+    /* a tile in 16 cycles, so one of its rows per cycle */
     amx_dots[] = {TILES(tile_dpbusd, 64, 32),
                   TILES(tile_dpbssd, 64, 32),
                   TILES(tile_dpbuud, 64, 32),
@@ -120,9 +118,10 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                   TILES(tile_dpbf16ps, 32, 16),
                   VNNI(2),
                   NO_MORE},
-                                neon_dots[] = {{&micro_smull_smlal_sadalp, 4, 0.6}, MULL, NO_MORE},
-                                dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
-                                /* two instructions each */
+    neon_dots[] = {{&micro_smull_smlal_sadalp, 4, 0.6}, MULL, NO_MORE},
+    dotprod_dots[] =
+        {{&micro_sdot_x4, 12, 0.5}, {&micro_udot_x4, 12, 0.5}, {&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
+    /* two instructions each */
     i8mm_dots[] = {{&micro_smmla, 6, 1},
                    {&micro_ummla, 6, 1},
                    {&micro_usmmla, 6, 1},
@@ -133,16 +132,11 @@ static const struct micro_speed sse2_dots[] = {{&micro_pmaddwd, 6, 1.5}, NO_MORE
                    {&micro_udot, 3, 2},
                    MULL,
                    NO_MORE},
-                                a55_dots[] = {{&micro_sdot, 4, 1},
-                                              {&micro_udot, 4, 1},
-                                              {&micro_smull_sadalp, 4, 0.35},
-                                              {&micro_umull_uadalp, 4, 0.35},
-                                              {&micro_smlal_x4, 16, 0.25},
-                                              {&micro_smlal, 4, 1},
-                                              NO_MORE},
-                                dsp_dots[] = {SMLAD, NO_MORE},
-                                mve_dots[] = {
-                                    {&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
+    a55_dots[] = {{&micro_sdot_x4, 16, 0.25},  {&micro_udot_x4, 16, 0.25},     {&micro_sdot, 4, 1},
+                  {&micro_udot, 4, 1},         {&micro_smull_sadalp, 4, 0.35}, {&micro_umull_uadalp, 4, 0.35},
+                  {&micro_smlal_x4, 16, 0.25}, {&micro_smlal, 4, 1},           NO_MORE},
+    dsp_dots[] = {SMLAD, NO_MORE},
+    mve_dots[] = {{&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
 
 /* Signed bytes times unsigned ones, whole or in two fields: twice the products of a step. */
 #define BLOCKS(u8, u8_latency, u8_starts, u4, u4_latency, u4_starts)                                                   \

@@ -30,6 +30,8 @@ DOT(vpmaddwd, I16, I16, 8, 2);
 DOT(vpmaddwd_x16, I16, I16, 16, 2);
 DOT(sdot, I8, I8, 4, 4);
 DOT(udot, U8, U8, 4, 4);
+PARTS(sdot_x4, I8, I8, 4, 16, 4, 1, 4);
+PARTS(udot_x4, U8, U8, 4, 16, 4, 1, 4);
 DOT(usdot, U8, I8, 4, 4);
 DOT(sudot, I8, U8, 4, 4);
 PARTS(smull_smlal_sadalp, I8, I8, 4, 4, 2, 2, 1);

@@ -18,7 +18,7 @@ struct micro {
     int m0, n0, k0;       /* n0 0: a vector of the sum's type; without vectors one cell */
     int side;             /* a divisor of k0 */
     /* How many instructions besides the products are needed to prepare operands, for a row of a tile and for a vector
-     * of b; they keep as many registers of a row in use. 0: only their loads. */
+     * of b; they keep as many registers in use. 0: only a load. */
     int row, vector;
     const char *instr; /* name of the instruction's row (lower/target/); NULL: the loop IR's own operations */
     int per; /* lanes that share k0 cells of a; the cells for the next lanes follow directly; 0: all lanes share them */
@@ -45,7 +45,8 @@ extern const struct micro micro_vpdpbusd, micro_vpdpbusd_4x4, micro_vpdpbusd_2x8
 extern const struct micro micro_tile_dpbusd_64, micro_tile_dpbssd_64, micro_tile_dpbuud_64, micro_tile_dpbsud_64,
     micro_tile_dpbusd_32, micro_tile_dpbssd_32, micro_tile_dpbuud_32, micro_tile_dpbsud_32, micro_tile_dpbf16ps_32,
     micro_tile_dpbf16ps_16;
-extern const struct micro micro_smmla, micro_ummla, micro_usmmla, micro_bfmmla, micro_usdot, micro_sudot;
+extern const struct micro micro_smmla, micro_ummla, micro_usmmla, micro_bfmmla, micro_usdot, micro_sudot, micro_sdot_x4,
+    micro_udot_x4;
 extern const struct micro micro_sdot, micro_udot, micro_smull_smlal_sadalp, micro_smull_sadalp, micro_umull_uadalp,
     micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,

@@ -41,16 +41,17 @@ static int64_t mixed_rows(struct plan *u, const struct tiling *g, int nr, int64_
     if (nr % g->mixed || vectors % g->mixed || (g->mixed > 1 && vectors % nr) || fits < 1) return 0;
     return g->counted < fits ? g->counted : fits;
 }
-/* Rows that fit with nr vectors: registers must hold the accumulators, nr operands and one broadcast; or the broadcasts
- * of all rows, if compilers hoist loads. 0: there are fewer than nr vectors, or they would cross into another group. */
+/* Rows that fit with nr vectors: registers must hold the accumulators, nr operands and one broadcast; or all of every
+ * vector and the broadcasts of all rows, if compilers hoist loads. 0: there are fewer than nr vectors, or they would
+ * cross into another group. */
 static int64_t rows_that_fit(struct plan *u, const struct tiling *g, int nr) {
     int64_t cells = g->per ? g->per : g->N, registers = machine_registers(u->m);
     int64_t vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
     bool parts = g->per && g->per % g->lanes; /* the panels of a group whose last vector is not full */
     if (nr > vectors || (g->per && (parts ? !equal_panels(g->per, g->lanes, nr) : vectors % nr != 0))) return 0;
     if (g->mixed) return mixed_rows(u, g, nr, vectors);
-    int row = g->micro->row > 1 ? g->micro->row : 1;
-    int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + row) : (registers - 1 - nr) / nr;
+    int row = g->micro->row > 1 ? g->micro->row : 1, vector = g->micro->vector > 1 ? g->micro->vector : 1;
+    int64_t fits = u->m->loads_ahead ? (registers - nr * vector) / (nr + row) : (registers - 1 - nr) / nr;
     if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* a single row: its operands come from memory */
     return g->counted < fits ? g->counted : fits;
 }

@@ -54,6 +54,20 @@ DOT_4(usdot, U8, I8, "u8", "i8", "int32x4_t", "uint8_t", "int8_t", "uint32_t",
       "vusdotq_s32(c, " UNSIGNED ", vld1q_s8(b))");
 DOT_4(sudot, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
       "vusdotq_s32(c, vld1q_u8(b), " SIGNED ")");
+/* Sixteen steps: a row's factors for them are loaded once, and taken from lanes. */
+#define DOT_16(row, type, text, sums, bytes, sixteen, load, dot)                                                       \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = "proc p(C: i32[4] inout, A: " text "[4,4] in, B: " text "[4,4,4] in)\n"                                \
+                "  for v<4\n    for j<4\n      for k<4\n        C[v] += A[j,k] * B[j,v,k]\n",                          \
+        .holes = {{"C", I32, {1, 0, 0}}, {"A", type, {0, 4, 1}}, {"B", type, {4, 16, 1}}},                             \
+        .helper = "static inline " sums " nn_" #row "(" sums " c, const " bytes " *a, const " bytes " *b) {\n"         \
+                  "    const " sixteen " x = " load "(a);\n"                                                           \
+                  "    c = " dot "(" dot "(c, " load "(b), x, 0), " load "(b + 16), x, 1);\n"                          \
+                  "    return " dot "(" dot "(c, " load "(b + 32), x, 2), " load "(b + 48), x, 3);\n}\n",              \
+        .c = "{C} = (nn_i32x4)nn_" #row "((" sums "){C}, {&A}, {&B})"}
+DOT_16(sdot_x4, I8, "i8", "int32x4_t", "int8_t", "int8x16_t", "vld1q_s8", "vdotq_laneq_s32");
+DOT_16(udot_x4, U8, "u8", "uint32x4_t", "uint8_t", "uint8x16_t", "vld1q_u8", "vdotq_laneq_u32");
 /* Unsigned bytes where no instruction takes them: b - 128, and 128 a, which is the same for all vectors of b and so
  * computed once. */
 DOT_4(sdot_s8u8, I8, U8, "i8", "u8", "int32x4_t", "int8_t", "uint8_t", "int32_t",
@@ -116,7 +130,8 @@ static const struct instr_row smlal_s8u8 = {
 #define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
 const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, &smlal_s8u8, &smull_s8u4,
                                                   NN_SQUARES_NEON,     NULL};
-const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, &sdot_s8u8, &sdot_s8u4, MULL, NN_SQUARES_NEON, NULL};
+const struct instr_row *const nn_instrs_dotprod[] = {&sdot_x4,   &udot_x4, &sdot,           &udot, &sdot_s8u8,
+                                                     &sdot_s8u4, MULL,     NN_SQUARES_NEON, NULL};
 const struct instr_row *const nn_instrs_i8mm[] = {&nn_smmla, &nn_ummla, &nn_usmmla,      &nn_bfmmla,
                                                   &usdot,    &sudot,    &sdot_s8u4,      &sdot,
                                                   &udot,     MULL,      NN_SQUARES_NEON, NULL};

@@ -111,8 +111,8 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx2", of_eight_bits, "%x: u8[1,16,140]", nodes), "contraction: vpmaddwd, lanes 8 along n0");
     says(choices("x86-avx512vnni", consts, "%x: u8[1,16,140]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
     says(choices("cortex-m4", consts, "%x: u8[1,16,140]", nodes), "contraction: smlad_u8i8, lanes 1 along n0");
-    says(choices("aarch64-dotprod", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot, lanes 4 along n0");
-    says(choices("cortex-a55", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot, lanes 4 along n0");
+    says(choices("aarch64-dotprod", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot_x4, lanes 4 along n0");
+    says(choices("cortex-a55", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot_x4, lanes 4 along n0");
     /* in groups they would have to be put first; has none */
     says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
     says(choices("x86-64", consts, "%x: u8[1,16,140]", nodes), "contraction: pmaddwd, lanes 4 along n0");
@@ -174,7 +174,7 @@ Test(choice, tiles_are_chosen_by_what_operands_take) {
                         "%b: ? = QLinearConv(%a, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[3,3], pads=[1,1,1,1]} "
                         "%y: ? = MaxPool(%b) {kernel_shape=[1,1]}";
     says(choices("aarch64", consts, "%x: u8[1,16,32,32]", nodes),
-         "contraction: smlal_x4, lanes 4 along n0, tile 5 x 4");
+         "contraction: smlal_x4, lanes 4 along n0, tile 8 x 2");
 }
 /* NEON sums two products in 16 bits where no weight is -128, and knows so from the weights. */
 Test(choice, instructions_are_taken_for_the_weights_that_they_are_right_for) {
