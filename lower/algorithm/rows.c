@@ -59,6 +59,8 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
 #define WINOGRAD_SPLIT(name, of, r, axes)                                                                              \
     WINOGRAD_ROW(name, "sums of Winograd " of, r, r, axes, .bound = winograd_bound, .split = true)
 #define WINOGRAD_WHOLE(name, m, r, axes) WINOGRAD_ROW(name, "Winograd of whole numbers", m, r, axes, .whole = true)
+#define WINOGRAD_SPLIT_WHOLE(name, r, axes)                                                                            \
+    WINOGRAD_ROW(name, "sums of Winograd of whole numbers", r, r, axes, .whole = true, .split = true)
 const struct algorithm algorithm_rows[] = {
     {.name = "direct", .title = "the definition", .cycles = cycles_of_direct},
     {.name = "integer-sums",
@@ -102,6 +104,8 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),
     WINOGRAD_WHOLE("winograd-4-1d-whole", 4, 3, 1),
     WINOGRAD_WHOLE("winograd-2-1d-5-whole", 2, 5, 1),
+    WINOGRAD_SPLIT_WHOLE("winograd-3-split-whole", 3, 2),
+    WINOGRAD_SPLIT_WHOLE("winograd-3-1d-split-whole", 3, 1),
     {.name = "turned-factor",
      .title = "a factor that is turned first",
      .refuses = turned_refuses,

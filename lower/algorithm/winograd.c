@@ -17,6 +17,7 @@
 #include "lower/algorithm/winograd.h"
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
+#include <math.h>
 
 /* ---- the stages */
 static expr times(const struct algorithm_query *q, double k, expr e, expr sum) {
@@ -49,13 +50,15 @@ static expr row_of_b(const struct algorithm_query *q, const double *k, const exp
     expr even = combined(q, k, e, n + n % 2, 2);
     return sum_of(q, even, combined(q, odd, e, last + 2, 2), sign < 0);
 }
-/* A row of A': values at p and -p are first added or subtracted. If n is odd, the last point has no opposite. */
+/* A row of A': values at p and -p are first added or subtracted, unless whole numbers need other factors. If n is odd,
+ * the last point has no opposite. */
 static expr row_of_a(const struct algorithm_query *q, const double *k, const expr *e, int n) {
     expr sum = k[0] != 0 ? times(q, k[0], e[0], NULL) : NULL;
-    int j = 1;
-    for (; j + 2 < n; j += 2) sum = times(q, k[j], sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]), sum);
-    for (; j < n; j++)
-        if (k[j] != 0) sum = times(q, k[j], e[j], sum);
+    for (int j = 1; j < n; j++) {
+        bool pair = j % 2 && j + 2 < n && fabs(k[j]) == fabs(k[j + 1]);
+        if (k[j] != 0) sum = times(q, k[j], pair ? sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]) : e[j], sum);
+        j += pair;
+    }
     return sum;
 }
 /* Row i of rows[], where i is a variable: a loop over it gets unrolled. */

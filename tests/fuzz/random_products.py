@@ -11,7 +11,7 @@ from random_models import Impossible, Maker, TensorProto, helper, np, trial
 
 ALGORITHMS = ["winograd-2", "winograd-4", "winograd-6", "winograd-2-5x5", "winograd-4-5x5", "winograd-2-1d", "winograd-4-1d",
               "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-1d-7", "winograd-4-split", "winograd-4-1d-split", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
-              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "computed-bytes", "tables", "turned-factor", "phases", "phases",
+              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "winograd-3-split-whole", "winograd-3-1d-split-whole", "integer-sums", "computed-bytes", "tables", "turned-factor", "phases", "phases",
               "sparse-blocks", "sparse-blocks", "direct"]
 BYTES = [np.uint8, np.int8]
 

@@ -299,13 +299,16 @@ static const uint8_t *convolved_bytes(const struct algorithm *row, const char *a
                                       const char *consts, uint8_t *x, int high, int wide, bool open, int64_t *count) {
     struct text t = {0};
     bool flat = row->dims == 1;
+    int half = kernel_taps(row) / 2;
     const char *params = arena_printf(&c->arena, "%%x: u8[1,%d,%s]", CHANNELS, picture_text(row, high, wide, open)),
-               *window = flat ? "[1]" : "[1,1]";
+               *window = flat ? "[1]" : "[1,1]",
+               *pads = flat ? arena_printf(&c->arena, "[%d,%d]", half, half + 1)
+                            : arena_printf(&c->arena, "[%d,%d,%d,%d]", half, half, half, half + 1);
     const char *nodes = arena_printf(&c->arena,
                                      "%%p: ? = MaxPool(%%x) {kernel_shape=%s} "
                                      "%%h: ? = QLinearConv(%%p, %%s, %%zx, %%w, %%s, %%zw, %%sy, %%zx, %%b) "
                                      "{pads=%s} %%y: ? = MaxPool(%%h) {kernel_shape=%s}",
-                                     window, flat ? "[1,2]" : "[1,1,1,2]", window);
+                                     window, pads, window);
     struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
     struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
     struct eval_arg args[2] = {
@@ -324,9 +327,9 @@ static const uint8_t *convolved_bytes(const struct algorithm *row, const char *a
 static void keeps_bits(const struct algorithm *row, const char *target, int results, int high, int wide, bool all,
                        bool open) {
     struct text t = {0};
-    int taps = row->dims == 1 ? row->taps : row->taps * row->taps, cells = CHANNELS * high * wide;
-    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "u8[%d,16,%d]", results, taps)
-                                      : arena_printf(&c->arena, "u8[%d,16,%d,%d]", results, row->taps, row->taps);
+    int side = kernel_taps(row), taps = row->dims == 1 ? side : side * side, cells = CHANNELS * high * wide;
+    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "u8[%d,16,%d]", results, side)
+                                      : arena_printf(&c->arena, "u8[%d,16,%d,%d]", results, side, side);
     if (open) text_add(&t, SYMBOLS);
     bytes(&t, "w", dims, results * CHANNELS * taps, all ? 0 : 119, all ? 256 : 3);
     bytes(&t, "b", arena_printf(&c->arena, "i32[%d]", results), results, -100, 200);
