@@ -19,7 +19,7 @@ static int first_of_run(struct plan *u, const struct stmt *out, expr load) {
     }
     return k;
 }
-struct into {
+struct into_blocks { /* a move */
     struct plan *u;
     expr load;
     int first;     /* the outermost axis of a run; see first_of_run */
@@ -27,7 +27,7 @@ struct into {
 };
 /* Cells of the run are adjacent, and rows, blocks and channels are whole squares. */
 static bool fits_squares(void *env, const struct squares *q, int64_t *apart) {
-    const struct into *i = env;
+    const struct into_blocks *i = env;
     const struct stmt *out = i->u->k->out;
     const struct var *channel = out->u.stage.axes[1], *last = out->u.stage.axes[out->u.stage.naxes - 1];
     int block = layout_of(i->u->p, i->u->l, out->u.stage.buf)->block, cell = dtype_bytes(out->u.stage.buf->type);
@@ -40,7 +40,7 @@ static void add_squares(struct plan *u, struct points *points) {
     expr load = out->u.stage.value;
     if (u->k->cls != PROBLEM_MOVE || u->k->stages.n != 1 || load->op != X_LOAD || load->has_fill) return;
     if (load->u.buf->type != out->u.stage.buf->type || out->u.stage.naxes < 3) return;
-    struct into i = {.u = u, .load = load, .first = first_of_run(u, out, load)};
+    struct into_blocks i = {.u = u, .load = load, .first = first_of_run(u, out, load)};
     i.cells = cells_from(out, i.first);
     const struct squares *squares = machine_squares(u->m, fits_squares, &i);
     if (!squares) return;

@@ -16,6 +16,7 @@ struct placing {
     expr fill;      /* of padded loads, or NULL */
     bool clipped;   /* cells outside of the valid range are never stored */
 };
+enum { MAX_SMALL = 4096 };
 static bool box_of(struct placing *q) {
     struct step_run *s = q->s;
     struct ctx *c = s->c;
@@ -44,14 +45,20 @@ static bool box_of(struct placing *q) {
         }
         any = true;
     }
-    for (int d = 0; any && d < q->nd; d++) q->ext[d] = x_addi(c, x_sub(c, hi[d], q->lo[d]), 1);
+    for (int d = 0; any && d < q->nd; d++) {
+        int64_t n;
+        expr last = x_addi(c, q->p.buf->dims[d], -1);
+        q->ext[d] = x_addi(c, x_sub(c, hi[d], q->lo[d]), 1);
+        /* What is not padded lies inside, even if its bounds do not; but tiles keep their constant size. */
+        if (!q->fill && x_is_int(q->ext[d], &n) && n > MAX_SMALL && x_proves_lt(c, last, hi[d]))
+            q->ext[d] = x_addi(c, x_sub(c, last, q->lo[d]), 1);
+    }
     return any;
 }
 static bool no_loop_var(void *env, expr e) {
     (void)env;
     return e->op != X_VAR;
 }
-enum { MAX_SMALL = 4096 };
 static const int64_t MAX_BOUND = (int64_t)1 << 40;
 /* The instance's dims: the box's extents, or constant bounds if the extents depend on loops. */
 static bool dims_of(struct placing *q, expr *dims) {
