@@ -158,7 +158,7 @@ static struct buf *packed_const(struct lowering *l, struct buf *b, const struct 
     }
     struct buf *v = buf_new(l->c, l->entry, b->name, b->type, SC_CONST, b->logical, b->nlogical);
     v->data = b->data, v->within = b->within;
-    buf_take_layout(l->c, v, param);
+    buf_take_layout(l->c, v, param, by);
     return v;
 }
 static void bind_layouts(struct lowering *l, struct proc *p, struct stmt *call) {
@@ -181,8 +181,7 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
         expr dims[32];
         for (int d = 0; d < s->nlogical; d++) dims[d] = x_subst(c, s->logical[d], &by);
         struct buf *b = lower_alloc(l, s->base, s->type, dims, s->nlogical);
-        if (!buf_is_plain(s)) buf_take_layout(c, b, s);
-        for (int d = 0; d < b->nd; d++) b->dims[d] = x_subst(c, b->dims[d], &by);
+        if (!buf_is_plain(s)) buf_take_layout(c, b, s, &by);
         bufs[n++] = b;
     }
     call->u.call.bufs = bufs;

@@ -120,11 +120,12 @@ struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype 
     map_put(&p->names, PKEY(b->name), b);
     return b;
 }
-void buf_take_layout(struct ctx *c, struct buf *to, const struct buf *from) {
+void buf_take_layout(struct ctx *c, struct buf *to, const struct buf *from, struct subst *sizes) {
     struct subst s = {{.arena = &c->arena}};
     for (int k = 0; k < from->nlogical; k++) map_put(&s.map, PKEY(from->lvar[k]), (void *)x_var(c, to->lvar[k]));
     to->nd = from->nd;
-    to->dims = arena_copy(&c->arena, from->dims, (size_t)from->nd * sizeof *from->dims);
+    to->dims = NEWN(&c->arena, expr, from->nd);
+    for (int k = 0; k < from->nd; k++) to->dims[k] = sizes ? x_subst(c, from->dims[k], sizes) : from->dims[k];
     to->pad = from->pad ? arena_copy(&c->arena, from->pad, (size_t)from->nd * sizeof *from->pad) : NULL;
     to->map = NEWN(&c->arena, expr, from->nd);
     for (int k = 0; k < from->nd; k++) to->map[k] = x_subst(c, from->map[k], &s);

@@ -206,8 +206,9 @@ struct module *module_new(struct ctx *c);
 struct proc *proc_new(struct ctx *c, const char *name);
 struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope,
                     const expr *dims, int nd);
-/* Gives `to`, which has from's logical dims, from's physical form; map expressions use to's own logical variables. */
-void buf_take_layout(struct ctx *c, struct buf *to, const struct buf *from);
+/* Gives `to`, which has from's logical dims, from's physical form; map expressions use to's own logical variables.
+ * sizes: what from's symbols are for `to`; NULL: the same. */
+void buf_take_layout(struct ctx *c, struct buf *to, const struct buf *from, struct subst *sizes);
 struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir,
                        const expr *dims, int nd);
 struct buf *proc_buf(const struct proc *p, const char *name); /* NULL if none */

@@ -68,7 +68,7 @@ const struct squares *machine_squares(const struct machine *m, squares_fn *fits,
     for (const struct squares *q = m->squares; q && q->n; q++) {
         int64_t apart;
         if (!fits(env, q, &apart)) continue;
-        if (!machine_colliding(m, q->planes ? q->planes : q->n, apart)) return q;
+        if (!machine_colliding(m, squares_rows(q), apart)) return q;
         if (!largest) largest = q;
     }
     return largest;

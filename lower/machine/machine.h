@@ -26,6 +26,7 @@ struct squares { /* n x n cells that an instruction (lower/target/) transposes i
     int planes; /* or n x planes cells, contiguous in the operand, each n of which become a row of the result; 0: a
                  * square */
 };
+static inline int squares_rows(const struct squares *q) { return q->planes ? q->planes : q->n; } /* of the result */
 struct cache {
     int64_t bytes;
     double byte; /* cycles that a byte from beyond this cache costs, in addition to the operations */

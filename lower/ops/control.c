@@ -225,9 +225,10 @@ static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struc
         struct value *res = b->r->results.v[b->first_result + k];
         struct buf *rb = lower_buf(l, res);
         if (rb == cur[k]) continue;
-        if (!next[k] && cur[k]->scope == SC_REGION && ctl_may_take(l, b->r, res, rb)) next[k] = rb;
+        bool takes = cur[k]->scope == SC_REGION && ctl_may_take(l, b->r, res, rb);
         if (!next[k])
-            next[k] = lower_alloc_in(l, cur[k]->scope, "next", res->type.dtype, res->type.dims, res->type.rank);
+            next[k] =
+                takes ? rb : lower_alloc_in(l, cur[k]->scope, "next", res->type.dtype, res->type.dims, res->type.rank);
         if (rb != next[k]) lower_copy(l, next[k], rb);
     }
     return true;

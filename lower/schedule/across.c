@@ -88,7 +88,6 @@ static int64_t rows_apart(const struct across *a) {
     for (int k = 0; k <= a->last; k++) idx[k] = x_var(a->u->c, out->u.stage.axes[k]);
     return bytes_apart(a->u, out->u.stage.buf, idx, out->u.stage.axes[a->axis]);
 }
-static int rows_of(const struct squares *q) { return q->planes ? q->planes : q->n; }
 /* Are both axes, and a block of the operand's layout, long enough for the square? */
 static bool fits_squares(void *env, const struct squares *q, int64_t *apart) {
     const struct across *a = env;
@@ -120,7 +119,7 @@ static const char *transpose_squares(struct plan *u) {
     add_others(&a, first, &order);
     add_loops(&u->s, &order, LOOPS(across, cells));
     step_reorder(&u->s, order);
-    step_split(&u->s, across, rows_of(q), role.strips, role.strip, split_tail(rows, rows_of(q)));
+    step_split(&u->s, across, squares_rows(q), role.strips, role.strip, split_tail(rows, squares_rows(q)));
     step_reorder(&u->s, LOOPS(role.strips, cells, role.strip));
     /* the last square may overlap the one before; not along strips: threads share those, and no cell may be written
      * twice */

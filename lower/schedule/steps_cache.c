@@ -6,7 +6,7 @@
 /* A buffer with b's cells and layout but without its pitch. Cells of the layout that hold no element remain unused. */
 static struct buf *copy_of(struct step_run *s, const struct buf *b, enum dtype type, const char *name) {
     struct buf *copy = buf_new(s->c, s->p, name, type, SC_ARENA, b->logical, b->nlogical);
-    buf_take_layout(s->c, copy, b);
+    buf_take_layout(s->c, copy, b, NULL);
     copy->pad = NULL;
     return copy;
 }
