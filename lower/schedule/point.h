@@ -52,10 +52,11 @@ enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
  * its own. */
 enum cells_way { CELLS_LANES, CELLS_EARLY, CELLS_SQUARES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_GATHERED, CELLS_APART };
 /* lanes: the channels of a block are one vector. gathered: maps of operands whose channels lie apart are computed
- * first, cell by cell. cut: a last block that is not full is a separate nest. squares: of channels and of cells from
- * axis `first` on, which the machine transposes; otherwise NULL. */
+ * first, cell by cell. turned: squares of such operands are transposed first. cut: a last block that is not full is a
+ * separate nest. squares: of a move, of channels and of cells from axis `first` on, which the machine transposes;
+ * otherwise NULL. */
 struct block_lanes {
-    bool lanes, gathered, cut;
+    bool lanes, gathered, turned, cut;
     const struct squares *squares;
     int first;
 };

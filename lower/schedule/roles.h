@@ -52,6 +52,7 @@
     /* buffers */ \
     X(sum,           "acc",    "the accumulators of a sum that is the result itself") \
     X(tile,          "tile",   "what follows a sum, in lanes, before it is stored") \
+    X(turned,        "turned", "before the name of an operand, squares of which are transposed") \
     X(partial,       "part",   "partial sums, before the number of their stage") \
     X(halved,        "lanes",  "one vector of partial sums, before the number of their stage")
 
