@@ -97,12 +97,14 @@ static bool add_turned(void *env, expr e) {
     if (e->op != X_LOAD || e->u.buf->scope != SC_PARAM || e->u.buf->data) return true;
     const struct param_layout *layout = layout_of(u->p, u->l, e->u.buf);
     for (int k = 0; k < l->list.n; k++) l->bad |= l->list.v[k].load->u.buf == e->u.buf;
-    if ((layout && layout->spec) || !operand_uses(u->c, e, channel)) return true;
+    if (!operand_uses(u->c, e, channel) || (layout && (layout->block || layout->panels.lanes))) return true;
     PUSH(&u->c->arena, &l->list, ((struct turned){e, NULL, dim_of(e, channel), dim_of(e, last)}));
     struct turned *t = &l->list.v[l->list.n - 1];
     t->squares = machine_squares(u->m, fits_turned, l);
-    l->bad |= e->has_fill || !t->squares || t->channel < 0 || t->cell < 0 ||
-              bytes_apart(u, e->u.buf, e->arg, last) != dtype_bytes(e->u.buf->type);
+    bool adjacent =
+        layout && layout->spec /* a border */ ? t->cell == e->u.buf->nlogical - 1
+                                              : bytes_apart(u, e->u.buf, e->arg, last) == dtype_bytes(e->u.buf->type);
+    l->bad |= e->has_fill || !t->squares || t->channel < 0 || t->cell < 0 || !adjacent;
     if (l->bad) return false;
     if (t->squares->n > l->cells) l->cells = t->squares->n;
     return true;
