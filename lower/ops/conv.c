@@ -162,6 +162,13 @@ static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel)
     }
     return true;
 }
+/* Along an axis of one cell each result has one tap, that of its own position; else most of them would be beside the
+ * picture. */
+static bool is_lone_cell(const struct window *g, const struct transposed *t, T x, X kernel, int k) {
+    int64_t cells, taps, first, n;
+    return const_int(dim(x, k + 2), &cells) && cells == 1 && g->dilation[k] == 1 && const_int(kernel.v[k], &taps) &&
+           const_int(t->begin[k], &first) && const_int(t->out.v[k], &n) && first >= 0 && first + n <= taps;
+}
 static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype type, T x, T w, T b, T *sum,
                            X *at_out) {
     struct window g;
@@ -180,6 +187,10 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
     X taps = list0();
     for (int k = 0; k < g.n; k++) {
         int64_t s = g.stride[k], n;
+        if (is_lone_cell(&g, &t, x, kernel, k)) {
+            taps = push(taps, idx(1));
+            continue;
+        }
         bool skip = s > 1 && g.dilation[k] == 1;
         exact &= !skip || (const_int(kernel.v[k], &n) && n % s == 0);
         taps = push(taps, skip ? div_(add(kernel.v[k], idx(s - 1)), idx(s)) : kernel.v[k]);
@@ -188,7 +199,13 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
     E ic = group == 1 ? r.v[0] : add(mul(div_(o.v[1], per), ics), r.v[0]), hit = NULL;
     X from = list2(o.v[0], ic);
     for (int k = 0; k < g.n; k++) {
-        E s = idx(g.stride[k]), at0 = add(o.v[k + 2], t.begin[k]), p = sub(at0, mul(r.v[k + 1], idx(g.dilation[k])));
+        E s = idx(g.stride[k]), at0 = add(o.v[k + 2], t.begin[k]);
+        if (is_lone_cell(&g, &t, x, kernel, k)) {
+            tap = push(tap, at0);
+            from = push(from, r.v[k + 1]);
+            continue;
+        }
+        E p = sub(at0, mul(r.v[k + 1], idx(g.dilation[k])));
         if (g.stride[k] > 1 && g.dilation[k] == 1) {
             tap = push(tap, add(mul(r.v[k + 1], s), mod_(at0, s)));
             from = push(from, sub(div_(at0, s), r.v[k + 1]));
