@@ -589,18 +589,31 @@ static const char *reduce_in_pairs(const struct emit_options *o, enum xop op, en
 }
 /* Is the result the same in any order? */
 static bool any_order(enum red_op op, enum dtype t) {
-    bool bound = op == RED_MAX || op == RED_MIN;
-    return t != BOOL && (bound || (op == RED_SUM && dtype_is_int(t)));
+    bool exact = op == RED_SUM || op == RED_AND || op == RED_OR;
+    return t != BOOL && (red_picks(op) || (exact && dtype_is_int(t)));
+}
+/* Whether there is a NaN is found out beside the rest, which would otherwise wait for it at each step. */
+static const char *reduce_but_keep_nan(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes) {
+    enum dtype t = dtype_value(storage);
+    const char *rest = c_reduce_lanes(o, op == RED_NMAX ? RED_MAX : RED_MIN, storage, lanes);
+    return format(o->uses->c,
+                  "static inline $E $N($E acc, $T v) {\n    return %s(acc != acc, %s(v, v)) ? NAN : %s(acc, v);\n}\n",
+                  c_reduce_lanes(o, RED_OR, I32, lanes), c_op(o, X_NE, t, lanes), rest);
 }
 const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes) {
-    static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_AND, X_OR};
-    static const char *const words[RED_COUNT] = {"", "sum", "prod", "max", "min", "and", "or"};
+    static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_POISON, X_POISON, X_AND, X_OR};
+    static const char *const words[RED_COUNT] = {"", "sum", "prod", "max", "min", "nmax", "nmin", "and", "or"};
     enum dtype t = dtype_value(storage);
     const char *name = prelude_name(o, internf(o->uses->c->names, "lanes_%s", words[op]), storage, lanes);
     if (!prelude_first(o->uses, name)) return name;
     struct holes h;
     struct ctx *c = o->uses->c;
     prelude_holes(o, &h, name, t, lanes);
+    if (red_keeps_nan(op)) {
+        o->uses->math = true;
+        prelude_add(o, reduce_but_keep_nan(o, op, storage, lanes), &h);
+        return name;
+    }
     if (any_order(op, t) && storage == t && lanes >= 4 && !(lanes & (lanes - 1))) {
         prelude_add(o, reduce_in_pairs(o, xops[op], t, lanes), &h);
         return name;

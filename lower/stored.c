@@ -37,7 +37,7 @@ static struct buf *as_it_is(void *env, struct buf *b) {
 }
 /* A maximum or minimum computes no new values: returns the buffer from which it picks; NULL: s is something else. */
 static struct buf *picks_from(const struct stmt *s) {
-    bool picks = s->kind == S_STAGE && (s->u.stage.op == RED_MAX || s->u.stage.op == RED_MIN) && !s->u.stage.init;
+    bool picks = s->kind == S_STAGE && red_picks(s->u.stage.op) && !s->u.stage.init;
     return picks && s->u.stage.value->op == X_LOAD ? s->u.stage.value->u.buf : NULL;
 }
 static bool is_picked(struct lowering *l, struct value *v, const struct block *stages) {

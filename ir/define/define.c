@@ -270,8 +270,9 @@ E raxis(E extent, const char *name) { return raxes(list1(extent), name).v[0]; }
 E num(double v) { return x_const_f(DEF_CTX, F64, v); }
 E idx(int64_t v) { return x_int(DEF_CTX, v); }
 E typed(enum dtype t, double v) { return x_num(DEF_CTX, t, v); }
-E least(enum dtype t) { return red_identity(DEF_CTX, RED_MAX, t); }
-E greatest(enum dtype t) { return red_identity(DEF_CTX, RED_MIN, t); }
+E neutral(enum red_op op, enum dtype t) { return red_identity(DEF_CTX, op, t); }
+E least(enum dtype t) { return neutral(RED_MAX, t); }
+E greatest(enum dtype t) { return neutral(RED_MIN, t); }
 static double number(E e) { return e->type == F32 || e->type == F64 ? e->u.f : (double)e->u.i; }
 static bool any_float(E e) { return e->type == F32 || e->type == F64; }
 /* As a constant of type t, which must be able to hold it: truncating it would give a wrong answer. */

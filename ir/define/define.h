@@ -84,6 +84,7 @@ X raxes(X extents, const char *names);
 E num(double v);
 E idx(int64_t v);
 E typed(enum dtype value_type, double v);
+E neutral(enum red_op op, enum dtype stored);
 E least(enum dtype value_type);    /* the initial value for max, below all others: -inf or the smallest integer */
 E greatest(enum dtype value_type); /* the same for min */
 E add(E a, E b), sub(E a, E b), mul(E a, E b), div_(E a, E b), mod_(E a, E b), fma_(E a, E b, E c);

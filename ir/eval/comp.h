@@ -87,6 +87,7 @@ int expr_here(struct comp *c, expr e); /* computes e at the current place, witho
 /* Level that e depends on; c->cur when it must be computed in place (loads, guards). *pure tells which. */
 int level_of(struct comp *c, expr e, bool *pure);
 int typed_op(struct comp *c, enum xop op, enum dtype t);
+uint16_t reg_width(enum dtype value); /* bytes of a register that counts, for instructions that move it */
 int memo_mark(struct comp *c);
 void memo_release(struct comp *c, int mark);
 static inline bool is_wide(enum dtype value) { return value == C128 || value == STR; }

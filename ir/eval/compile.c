@@ -240,14 +240,25 @@ static int red_code(struct comp *c, enum red_op op, enum dtype value) {
     switch (op) {
     case RED_SUM: return typed_op(c, X_ADD, value);
     case RED_PROD: return typed_op(c, X_MUL, value);
-    case RED_MAX: return typed_op(c, X_MAX, value);
-    case RED_MIN: return typed_op(c, X_MIN, value);
+    case RED_MAX:
+    case RED_NMAX: return typed_op(c, X_MAX, value);
+    case RED_MIN:
+    case RED_NMIN: return typed_op(c, X_MIN, value);
     case RED_AND: return typed_op(c, X_AND, value);
     case RED_OR: return typed_op(c, X_OR, value);
     default: comp_fail(c, "bad reduction operator");
     }
 }
-
+/* As red_apply: the register of acc with v. */
+static int reduced(struct comp *c, enum red_op op, enum dtype t, int acc, int v) {
+    int r = new_reg(c), first = red_picks(op) ? v : acc, second = red_picks(op) ? acc : v;
+    emit(c, (struct ins){.op = (uint16_t)red_code(c, op, t), .a = r, .b = first, .c = second});
+    if (!red_keeps_nan(op)) return r;
+    int nan = new_reg(c), kept = new_reg(c);
+    emit(c, (struct ins){.op = (uint16_t)typed_op(c, X_NE, t), .a = nan, .b = v, .c = v});
+    emit(c, (struct ins){.op = V_SEL, .x = reg_width(t), .a = kept, .b = nan, .c = v, .d = r});
+    return kept;
+}
 static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {
     int slot = slot_for(c, b);
     enum dtype t = dtype_value(b->type);
@@ -258,10 +269,8 @@ static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum re
     int v = expr_reg(c, value);
     struct access a = access_to(c, slot, idx, n, 0);
     if (op != RED_NONE) {
-        int acc = emit_load(c, a, new_reg(c)), r = new_reg(c);
-        bool turned = op == RED_MAX || op == RED_MIN; /* with the operands as in red_apply */
-        emit(c, (struct ins){.op = (uint16_t)red_code(c, op, t), .a = r, .b = turned ? v : acc, .c = turned ? acc : v});
-        v = r;
+        int acc = emit_load(c, a, new_reg(c));
+        v = reduced(c, op, t, acc, v);
     }
     emit_store(c, a, v);
 }

@@ -125,12 +125,10 @@ static bool is_speculable(struct comp *c, expr e, int *budget) {
     return true;
 }
 
-static uint16_t width(enum dtype value) {
-    return value == I32 || value == U32 || value == F32 || value == BOOL ? 4 : 8;
-}
+uint16_t reg_width(enum dtype value) { return value == I32 || value == U32 || value == F32 || value == BOOL ? 4 : 8; }
 
 static void move(struct comp *c, enum dtype t, int dst, int src) {
-    emit(c, (struct ins){.op = is_wide(t) ? V_MOV2 : V_MOV, .x = width(t), .a = dst, .b = src});
+    emit(c, (struct ins){.op = is_wide(t) ? V_MOV2 : V_MOV, .x = reg_width(t), .a = dst, .b = src});
 }
 
 static int select_reg(struct comp *c, expr e) {
@@ -138,7 +136,7 @@ static int select_reg(struct comp *c, expr e) {
     int budget = 60;
     if (!is_wide(e->type) && is_speculable(c, e->arg[1], &budget) && is_speculable(c, e->arg[2], &budget)) {
         int a = expr_reg(c, e->arg[1]), b = expr_reg(c, e->arg[2]), dst = new_reg(c);
-        emit(c, (struct ins){.op = V_SEL, .x = width(e->type), .a = dst, .b = cond, .c = a, .d = b});
+        emit(c, (struct ins){.op = V_SEL, .x = reg_width(e->type), .a = dst, .b = cond, .c = a, .d = b});
         return dst;
     }
     int dst = new_reg(c);

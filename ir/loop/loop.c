@@ -13,7 +13,7 @@ const char *loop_kind_name(enum loop_kind k) {
     return names[k];
 }
 const char *red_op_name(enum red_op r) {
-    static const char *const names[RED_COUNT] = {"", "+", "*", "max", "min", "and", "or"};
+    static const char *const names[RED_COUNT] = {"", "+", "*", "max", "min", "nmax", "nmin", "and", "or"};
     return names[r];
 }
 
@@ -32,6 +32,8 @@ expr red_identity(struct ctx *c, enum red_op r, enum dtype stored) {
     case RED_PROD: return x_num(c, t, 1);
     case RED_MAX: return flt ? x_const_f(c, t, -INFINITY) : x_const_i(c, t, least(stored));
     case RED_MIN: return flt ? x_const_f(c, t, INFINITY) : x_const_i(c, t, greatest(stored));
+    case RED_NMAX: return flt ? x_const_f(c, t, -INFINITY) : x_poison(c);
+    case RED_NMIN: return flt ? x_const_f(c, t, INFINITY) : x_poison(c);
     case RED_AND: return flt ? x_poison(c) : x_const_i(c, t, t == BOOL ? 1 : -1);
     case RED_OR: return flt ? x_poison(c) : x_const_i(c, t, 0);
     default: return x_poison(c);
@@ -43,6 +45,8 @@ expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v) {
     case RED_PROD: return x_mul(c, acc, v);
     case RED_MAX: return x_max(c, v, acc); /* NaN is ignored: the second operand is taken (N5) */
     case RED_MIN: return x_min(c, v, acc);
+    case RED_NMAX: return x_select(c, x_cmp(c, X_NE, v, v), v, x_max(c, v, acc));
+    case RED_NMIN: return x_select(c, x_cmp(c, X_NE, v, v), v, x_min(c, v, acc));
     case RED_AND: return x_and(c, acc, v);
     case RED_OR: return x_or(c, acc, v);
     default: return v;

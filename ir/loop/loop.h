@@ -26,8 +26,13 @@ enum loop_kind {
 };
 const char *loop_kind_name(enum loop_kind k);
 /* Reduction operators of stages and of store updates. */
-enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_COUNT };
-const char *red_op_name(enum red_op r); /* "+" "*" "max" "min" "and" "or" */
+/* RED_NMAX, RED_NMIN: of floats; NaN if one of them is, whereas RED_MAX and RED_MIN leave NaN out. */
+enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_NMAX, RED_NMIN, RED_AND, RED_OR, RED_COUNT };
+const char *red_op_name(enum red_op r); /* "+" "*" "max" "min" "nmax" "nmin" "and" "or" */
+static inline bool red_keeps_nan(enum red_op r) { return r == RED_NMAX || r == RED_NMIN; }
+static inline bool red_picks(enum red_op r) {
+    return r >= RED_MAX && r <= RED_NMIN;
+} /* the result is one of the cells */
 /* The neutral element, as it can be stored: the least i8 is -128, although it is computed as i32. */
 expr red_identity(struct ctx *c, enum red_op r, enum dtype stored);
 expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);

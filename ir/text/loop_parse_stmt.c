@@ -135,7 +135,7 @@ static bool parse_red_op(struct parser *p, enum red_op *op) {
     for (int k = RED_SUM; k < RED_COUNT; k++)
         if (accept(p, red_op_name((enum red_op)k)) || accept_word(p, red_op_name((enum red_op)k)))
             return *op = (enum red_op)k, true;
-    return unexpected(p, "a reduction: + * max min and or"), false;
+    return unexpected(p, "a reduction: + * max min nmax nmin and or"), false;
 }
 static int parse_axes(struct parser *p, const struct var **v) {
     int n = 0;

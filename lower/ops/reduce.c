@@ -73,22 +73,15 @@ static void reduction(const char *name, enum red_op op, E (*before)(E v), E (*af
 /* The greatest or least of elements of type t, in the type in which they are computed: it is one of them, so no
  * rounding is needed. */
 static T extreme_of(const char *name, enum dtype t, X o, enum red_op op, X r, E element) {
-    bool narrow = t != dtype_value(t);
-    return reduce(name, dtype_value(t), o, op, r, element, !narrow ? NULL : op == RED_MAX ? least(t) : greatest(t));
+    return reduce(name, dtype_value(t), o, op, r, element, t == dtype_value(t) ? NULL : neutral(op, t));
 }
-/* NaN if there is one: reductions themselves ignore NaN, whatever the order. */
+/* NaN if there is one. */
 static void extreme(const char *name, enum red_op op) {
     struct reduction d;
     if (!reduction_of(&d)) return;
-    enum dtype t = dtype(d.x), v = dtype_value(t);
-    T m = extreme_of(name, t, d.o, op, d.r, at(d.x, d.from));
-    if (m && dtype_is_float(t)) {
-        fresh_axes(&d);
-        T none = reduce("none", v, d.o, RED_MAX, d.r, sel(is_nan(at(d.x, d.from)), typed(v, 1), typed(v, 0)), NULL);
-        X i = axes(shape(m));
-        m = stage(name, t, i, sel(lt(num(0), at(none, i)), num(NAN), at(m, i)));
-    }
-    finish(&d, m, NULL);
+    enum dtype t = dtype(d.x);
+    if (dtype_is_float(t)) op = op == RED_MAX ? RED_NMAX : RED_NMIN;
+    finish(&d, extreme_of(name, t, d.o, op, d.r, at(d.x, d.from)), NULL);
 }
 static E f_mean(E v, const struct reduction *d) { return div_(v, cast((enum dtype)v->type, val(reduced_count(d)))); }
 static E f_sqrt(E v, const struct reduction *d) {

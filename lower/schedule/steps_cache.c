@@ -66,7 +66,7 @@ static enum dtype accumulated(const struct pristine *p) {
     bool all_one = p->n > 1;
     for (int k = 0; k < p->n && all_one; k++) {
         enum red_op op = update_op(p->store[k]);
-        all_one = (op == RED_MAX || op == RED_MIN || !k) && (dtype_is_half(t) || x_fits(p->store[k]->u.store.value, t));
+        all_one = (red_picks(op) || !k) && (dtype_is_half(t) || x_fits(p->store[k]->u.store.value, t));
     }
     return all_one ? dtype_value(t) : t;
 }

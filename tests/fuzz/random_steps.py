@@ -157,7 +157,7 @@ class Kernel:
         self.stage("y", names, dims, self.value(VALUE[t], leaves))
 
     def op(self, v):
-        return self.r.choice(["and", "or"] if v == "bool" else ["+", "+", "+", "*", "max", "min"])
+        return self.r.choice(["and", "or"] if v == "bool" else ["+", "+", "+", "*", "max", "min"] + (["nmax", "nmin"] if v in ("f32", "f64") else []))
 
     def reduction(self):
         dims, red = self.shape(2), [self.extent() for _ in range(self.r.randint(1, 2))]
