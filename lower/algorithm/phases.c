@@ -7,8 +7,9 @@
  *     t[p N + n, q] = sum over ic, r of x[ic, q - r] * w[ic, n, r s + p],    y[n,g] = t[(g + off) % s N + n, (g + off)
  * / s]
  *
- * and a part of its own puts the phases in their places, with what follows the sum. (Shi et al., Is the deconvolution
- * layer the same as a convolutional layer?, 2016) Taps that no phase has are zeros, in the definition, too. */
+ * (in groups of channels, the phases are channels of each group) and a part of its own puts the phases in their places,
+ * with what follows the sum. (Shi et al., Is the deconvolution layer the same as a convolutional layer?, 2016) Taps
+ * that no phase has are zeros, in the definition, too. */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include <math.h>
@@ -18,7 +19,22 @@ struct phases {
     int dims;
     int64_t stride[MOST_DIMS], off[MOST_DIMS], taps[MOST_DIMS]; /* of each axis */
     int64_t channels, all;                                      /* of the result; the same times their phases */
+    int64_t group, read, phases;                                /* channels of a group: of the result, of the operand */
 };
+/* Channels of t lie group by group, and in these phase by phase. Of such a channel: its group, its phase, and where it
+ * is in the result, or in its group alone. */
+static expr group_of(struct ctx *c, const struct phases *p, expr oc) { return x_divi(c, oc, p->phases * p->group); }
+static expr phase_of(struct ctx *c, const struct phases *p, expr oc) {
+    return x_modi(c, x_divi(c, oc, p->group), p->phases);
+}
+static expr channel_in_group(struct ctx *c, const struct phases *p, expr oc) { return x_modi(c, oc, p->group); }
+static expr channel_of(struct ctx *c, const struct phases *p, expr oc) {
+    return x_add(c, x_muli(c, group_of(c, p, oc), p->group), channel_in_group(c, p, oc));
+}
+/* The operand's channel that the tap ic of a group reads. */
+static expr read_channel(struct ctx *c, const struct phases *p, expr group, expr ic) {
+    return x_add(c, ic, x_muli(c, group, p->read));
+}
 static bool at_zero(struct ctx *c, expr e, const struct var *v, int64_t *value) {
     return x_is_int(x_subst1(c, e, v, x_int(c, 0)), value);
 }
@@ -45,7 +61,7 @@ static bool is_read(const struct operand *o) {
 static bool is_zero(struct ctx *c, expr e) { return e == x_num(c, (enum dtype)e->type, 0); }
 static bool find_phases(const struct algorithm_query *q, struct phases *p) {
     const struct problem *k = q->k;
-    *p = (struct phases){.all = 1};
+    *p = (struct phases){0};
     if (!k || !k->product || !k->sum || !is_read(&k->a) || !is_read(&k->b)) return false;
     const struct var **o = k->sum->u.stage.axes, **r = k->sum->u.stage.red;
     expr x = k->a.read, w = k->b.read;
@@ -54,16 +70,24 @@ static bool find_phases(const struct algorithm_query *q, struct phases *p) {
     if (x->n - x->has_fill != dims + FIRST || w->n - w->has_fill != dims + FIRST) return false;
     if ((x->has_fill && !is_zero(q->c, x->arg[x->n - 1])) || (w->has_fill && !is_zero(q->c, w->arg[w->n - 1])))
         return false;
-    if (!is_var(x->arg[0], o[0]) || !is_var(x->arg[1], r[0]) || !is_var(w->arg[0], r[0]) || !is_var(w->arg[1], o[1]))
+    p->channels = const_extent(o[1]), p->read = const_extent(r[0]);
+    if (p->channels < 1 || p->read < 1 || !x_is_int(w->u.buf->logical[1], &p->group) || p->group < 1) return false;
+    expr oc = x_var(q->c, o[1]), ic = x_var(q->c, r[0]);
+    if (p->group < p->channels) {
+        ic = read_channel(q->c, p, x_divi(q->c, oc, p->group), ic);
+        oc = channel_in_group(q->c, p, oc);
+    }
+    if (!is_var(x->arg[0], o[0]) || !equal(q->c, x->arg[1], ic) || !equal(q->c, w->arg[0], ic) ||
+        !equal(q->c, w->arg[1], oc))
         return false;
+    p->phases = 1;
     for (; p->dims < dims; p->dims++) {
         int d = p->dims + FIRST;
         if (!phase_axis(q->c, x->arg[d], w->arg[d], o[d], r[d - 1], p)) return false;
-        p->all *= p->stride[p->dims];
+        p->phases *= p->stride[p->dims];
     }
-    bool strided = p->all > 1;
-    p->channels = const_extent(o[1]), p->all *= p->channels;
-    return strided && p->channels > 0 && const_extent(r[0]) > 0;
+    p->all = p->phases * p->channels;
+    return p->phases > 1;
 }
 /* The initial value of the sum for each channel, if it depends on the axis of channels alone. NULL: there is none. */
 static expr beginning_at(const struct algorithm_query *q, expr channel, bool *ok) {
@@ -80,7 +104,8 @@ const char *phases_refuse(const struct algorithm_query *q, const struct algorith
     bool ok;
     (void)row;
     if (!find_phases(q, &p)) return "";
-    if (q->m->gpu || machine_lanes(q->m, F32) < 4) return "for CPUs with vectors";
+    /* one cell after the other a fifth is saved, for which t is too much memory; but in groups more than half */
+    if (q->m->gpu || (machine_lanes(q->m, F32) < 4 && p.group == p.channels)) return "for CPUs with vectors";
     beginning_at(q, x_int(q->c, 0), &ok);
     return ok ? NULL : "the sum begins with what is not each channel's";
 }
@@ -114,6 +139,8 @@ double unshared_cycles(const struct algorithm_query *q, double cells, double dep
     struct phases p;
     int lanes = machine_lanes(q->m, F32);
     if (!find_phases(q, &p)) return 0;
+    if (p.group < p.channels) /* nothing lies along lanes, and each product's places are computed */
+        return 2 * cells * depth / machine_multiply_add(q->m, F32)->starts;
     double each = fmax(1 / machine_multiply_add(q->m, F32)->starts, 4 * lanes * q->m->l2.byte);
     return cells / (double)p.channels * in_vectors(q->m, (double)p.channels) * depth / lanes * each;
 }
@@ -124,17 +151,18 @@ struct work {
     struct rewriting *out;
     struct phases p;
 };
-/* The weights as [p N + n, ic, taps], taps in reverse order: a window that moves forward. */
+/* The weights as [channel of t, ic, taps], taps in reverse order: a window that moves forward. */
 static struct buf *constant_weights(const struct work *k) {
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *of = b->data;
     const struct phases *p = &k->p;
-    int64_t dims[MOST_DIMS + FIRST] = {p->all, const_extent(k->q->k->sum->u.stage.red[0])}, taps = 1, kernel = 1;
+    int64_t dims[MOST_DIMS + FIRST] = {p->all, p->read}, taps = 1, kernel = 1;
     for (int d = 0; d < p->dims; d++) dims[d + FIRST] = p->taps[d], taps *= p->taps[d], kernel *= of->dims[d + FIRST];
     struct tensor *t = tensor_new(&k->q->c->arena, of->type, dims, p->dims + FIRST);
     for (int64_t oc = 0; oc < p->all; oc++)
         for (int64_t tap = 0; tap < taps; tap++) {
-            int64_t phase = oc / p->channels, left = tap, from = 0, step = 1;
+            int64_t phase = oc / p->group % p->phases, group = oc / p->group / p->phases, left = tap, from = 0,
+                    step = 1;
             bool inside = true;
             for (int d = p->dims; d-- > 0;) {
                 int64_t at = (p->taps[d] - 1 - left % p->taps[d]) * p->stride[d] + phase % p->stride[d];
@@ -143,21 +171,22 @@ static struct buf *constant_weights(const struct work *k) {
                 left /= p->taps[d], phase /= p->stride[d];
             }
             for (int64_t ic = 0; ic < dims[1]; ic++) {
-                int64_t cell = (ic * p->channels + oc % p->channels) * kernel + from;
+                int64_t cell = ((group * p->read + ic) * p->group + oc % p->group) * kernel + from;
                 tensor_set_f(t, (oc * dims[1] + ic) * taps + tap, inside ? tensor_f(of, cell) : 0);
             }
         }
     return constant_buf(k->q->c, k->q->entry, internf(k->q->c->names, "%s.phases", b->name), t);
 }
-/* The same for weights computed at run time: the dim p N + n is last here, along the lanes. */
+/* The same for weights computed at run time: the dim of t's channels is last here, along the lanes. */
 static struct buf *computed_weights(const struct work *k) {
     struct ctx *c = k->q->c;
     struct buf *b = k->q->k->b.read->u.buf;
     int n = k->p.dims + FIRST;
     const struct var *axes[MOST_DIMS + FIRST], *ic = var_new(c, "ic", k->q->k->sum->u.stage.red[0]->extent),
                                                *oc = var_new(c, "oc", x_int(c, k->p.all));
-    expr from[MOST_DIMS + FIRST] = {x_var(c, ic), x_modi(c, x_var(c, oc), k->p.channels)};
-    expr phase = x_divi(c, x_var(c, oc), k->p.channels);
+    expr from[MOST_DIMS + FIRST] = {read_channel(c, &k->p, group_of(c, &k->p, x_var(c, oc)), x_var(c, ic)),
+                                    channel_in_group(c, &k->p, x_var(c, oc))};
+    expr phase = phase_of(c, &k->p, x_var(c, oc));
     axes[0] = ic, axes[n - 1] = oc;
     for (int d = k->p.dims; d-- > 0;) {
         axes[d + 1] = var_new(c, internf(c->names, "r%d", d), x_int(c, k->p.taps[d]));
@@ -176,7 +205,7 @@ static expr beginning(const struct work *k, const struct var *oc) {
     struct ctx *c = k->q->c;
     const struct var *v = var_new(c, "oc", x_int(c, k->p.all));
     bool ok;
-    expr value = beginning_at(k->q, x_modi(c, x_var(c, v), k->p.channels), &ok), at = x_var(c, oc);
+    expr value = beginning_at(k->q, channel_of(c, &k->p, x_var(c, v)), &ok), at = x_var(c, oc);
     enum dtype t = k->q->k->sum->u.stage.buf->type;
     if (!value) return k->q->k->sum->u.stage.init;
     const struct tensor *first = stage_constant(c, t, &v, 1, RED_NONE, NULL, 0, value);
@@ -198,7 +227,8 @@ static expr product(const struct work *k, struct buf *w, const struct var **axes
     struct ctx *c = k->q->c;
     expr x = k->q->k->a.read, from[MOST_DIMS + FIRST], at[MOST_DIMS + FIRST];
     int n = k->p.dims + FIRST, oc = is_constant(w) ? 0 : n - 1, ic = is_constant(w) ? 1 : 0;
-    from[0] = x_var(c, axes[0]), from[1] = at[ic] = x_var(c, red[0]), at[oc] = x_var(c, axes[1]);
+    from[0] = x_var(c, axes[0]), at[ic] = x_var(c, red[0]), at[oc] = x_var(c, axes[1]);
+    from[1] = read_channel(c, &k->p, group_of(c, &k->p, at[oc]), at[ic]);
     for (int d = 0; d < k->p.dims; d++) {
         int64_t first = k->p.off[d] / k->p.stride[d] - (k->p.taps[d] - 1);
         at[d + ic + 1] = x_var(c, red[d + 1]);
@@ -260,7 +290,9 @@ static void replace_sum(const struct work *k, struct buf *t) {
         phase = x_add(c, x_muli(c, phase, stride), x_modi(c, moved, stride));
         at[d + FIRST] = x_divi(c, moved, stride);
     }
-    at[0] = x_var(c, o[0]), at[1] = x_add(c, x_muli(c, phase, k->p.channels), x_var(c, o[1]));
+    expr of_group = x_add(c, x_muli(c, x_divi(c, x_var(c, o[1]), k->p.group), k->p.phases), phase);
+    at[0] = x_var(c, o[0]);
+    at[1] = x_add(c, x_muli(c, of_group, k->p.group), channel_in_group(c, &k->p, x_var(c, o[1])));
     expr value = x_load(c, t, at, k->p.dims + FIRST, NULL);
     algorithm_rest(k->q, k->out, value);
 }
