@@ -187,15 +187,19 @@ static struct value *one_pad(struct match *m) {
     struct value *fill = node_in(n, 2);
     return RULE_NODE(m, "Pad", MATCHED(m, 'x'), rule_ints(m, pads, 2 * rank), fill);
 }
+static bool has_explicit_pads(const struct node *n) {
+    const struct attr *same = node_attr(n, "auto_pad");
+    return !same || (same->u.s.n == 6 && !memcmp(same->u.s.p, "NOTSET", 6));
+}
 /* Zero padding of the spatial axes: Conv assumes it anyway, and so does an AveragePool that counts padding. */
 static struct value *pad_into_window(struct match *m) {
     struct node *n = m->node[0];
     struct padding p;
-    const struct attr *same = node_attr(n, "auto_pad"), *own = node_attr(n, "pads");
+    const struct attr *own = node_attr(n, "pads");
     int rank = n->outs.v[0]->type.rank, spatial = rank - 2;
     bool pool = node_is(n, "AveragePool");
     int64_t pads[64];
-    if (spatial < 1 || (same && !(same->u.s.n == 6 && !memcmp(same->u.s.p, "NOTSET", 6)))) return NULL;
+    if (spatial < 1 || !has_explicit_pads(n)) return NULL;
     if (!padding_of(m->node[1], &p) || p.value != 0 || 1 / p.value < 0 || p.before[0] || p.after[0] || p.before[1] ||
         p.after[1])
         return NULL;
@@ -278,14 +282,12 @@ static bool is_finite(const struct value *w) {
 static struct value *without_far_taps(struct match *m, int weights) {
     struct node *n = m->node[0];
     struct value *w = n->ins.v[weights];
-    const struct attr *same = node_attr(n, "auto_pad"), *kernel = node_attr(n, "kernel_shape");
+    const struct attr *kernel = node_attr(n, "kernel_shape");
     int rank = n->ins.v[0]->type.rank, spatial = rank - 2;
     struct part p[32];
     int64_t pads[64], taps[32];
     bool fewer = false;
-    if (spatial < 1 || rank > 32 || w->type.rank != rank ||
-        (same && !(same->u.s.n == 6 && !memcmp(same->u.s.p, "NOTSET", 6))))
-        return NULL;
+    if (spatial < 1 || rank > 32 || w->type.rank != rank || !has_explicit_pads(n)) return NULL;
     p[0] = p[1] = (struct part){0, 1, -1};
     for (int k = 0; k < spatial; k++) {
         struct axis_of_window a;
@@ -306,6 +308,51 @@ static struct value *without_far_taps(struct match *m, int weights) {
 static struct value *fewer_taps(struct match *m) { return without_far_taps(m, 1); }
 static struct value *fewer_quantized_taps(struct match *m) { return without_far_taps(m, 3); }
 
+/* ---- a transposed convolution that moves by one */
+/* Weights [C, M/g, ...] as a convolution's [M, C/g, ...], each window backwards. */
+static struct value *turned_weights(struct match *m, struct value *w, int64_t groups) {
+    const int64_t *dims = w->init->dims;
+    int64_t parts[33], whole[32], order[33], first[32], end[32], axes[32], back[32];
+    int rank = w->type.rank, spatial = rank - 2;
+    for (int k = 0; k < rank; k++) {
+        parts[k + 1] = whole[k] = dims[k], order[k + 1] = k + 1;
+        if (dims[k] < 1) return NULL; /* 0 in a Reshape means that the dim is copied */
+    }
+    parts[0] = groups, parts[1] = whole[1] = dims[0] / groups, whole[0] = dims[1] * groups;
+    order[0] = 0, order[1] = 2, order[2] = 1;
+    for (int k = 0; k < spatial; k++) first[k] = back[k] = -1, end[k] = INT64_MIN + 1, axes[k] = k + 2;
+    struct attr perm = rule_attr_ints(m, "perm", order, rank + 1);
+    struct value *y = RULE_NODE(m, "Reshape", w, rule_ints(m, parts, rank + 1));
+    y = RULE_NODE(m, "Reshape", rule_node(m, "Transpose", &y, 1, &perm, 1), rule_ints(m, whole, rank));
+    return RULE_NODE(m, "Slice", y, rule_ints(m, first, spatial), rule_ints(m, end, spatial),
+                     rule_ints(m, axes, spatial), rule_ints(m, back, spatial));
+}
+static struct value *forward_convolution(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *x = MATCHED(m, 'x'), *w = MATCHED(m, 'w');
+    const struct attr *shape = node_attr(n, "output_shape"), *dilations = node_attr(n, "dilations");
+    int spatial = x->type.rank - 2;
+    const struct attr *group = node_attr(n, "group");
+    int64_t pads[64], groups = group ? group->u.i : 1;
+    if (spatial < 1 || spatial > 30 || w->type.rank != x->type.rank || !has_explicit_pads(n) || (shape && shape->n))
+        return NULL;
+    if (groups < 1 || w->init->dims[0] % groups || x->type.dtype != w->type.dtype) return NULL;
+    for (int k = 0; k < spatial; k++) {
+        if (int_at(n, "strides", k, 1) != 1 || int_at(n, "output_padding", k, 0)) return NULL;
+        int64_t taps = w->init->dims[k + 2], reach = sat_mul(taps - 1, int_at(n, "dilations", k, 1));
+        if (reach > 1 << 30 || (taps > 1 && x_is(x->type.dims[k + 2], 1))) return NULL; /* one tap meets a lone cell */
+        pads[k] = reach - int_at(n, "pads", k, 0), pads[k + spatial] = reach - int_at(n, "pads", k + spatial, 0);
+        if (pads[k] < 0 || pads[k + spatial] < 0) return NULL;
+    }
+    struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
+    if (!(ins[1] = turned_weights(m, w, groups))) return NULL;
+    struct node *by = node_new(n->in, n, "", "Conv", ins, n->ins.n, 1);
+    if (dilations) node_set_attr(by, *dilations);
+    node_set_attr(by, rule_attr_int("group", groups));
+    node_set_attr(by, rule_attr_ints(m, "pads", pads, 2 * spatial));
+    return rule_typed(m, by);
+}
+
 const struct rule rules_parts[] = {
     {"slice-of-slice", "Slice(Slice(x, ...), ...)", "one Slice", SAME_BITS, one_slice},
     {"slice-of-all", "Slice(x, ...)", "x, if that is all of it", SAME_BITS, whole_slice},
@@ -322,6 +369,8 @@ const struct rule rules_parts[] = {
      SAME_BITS, fewer_taps},
     {"quantized-conv-of-few-taps", "QLinearConv(x, ...)", "QLinearConv without the taps that meet padding alone",
      SAME_BITS, fewer_quantized_taps},
+    {"conv-transpose-by-one", "ConvTranspose(x, w:const, ...)", "Conv with turned weights, if the strides are 1",
+     SAME_BITS, forward_convolution},
     {"average-pool-of-pad", "AveragePool(Pad(x, ...))", "AveragePool that counts its padding", SAME_BITS,
      pad_into_window},
     {"pad-by-zero-point", "ConvInteger(x, y, z, ...)", "Pad by z and no padding, if only the run knows z", SAME_BITS,

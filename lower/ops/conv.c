@@ -205,6 +205,12 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
             from = push(from, r.v[k + 1]);
             continue;
         }
+        if (g.stride[k] == 1) { /* a window that moves forward, over the taps in reverse order */
+            E back = sub(sub(kernel.v[k], idx(1)), r.v[k + 1]);
+            tap = push(tap, back);
+            from = push(from, sub(at0, mul(back, idx(g.dilation[k]))));
+            continue;
+        }
         E p = sub(at0, mul(r.v[k + 1], idx(g.dilation[k])));
         if (g.stride[k] > 1 && g.dilation[k] == 1) {
             tap = push(tap, add(mul(r.v[k + 1], s), mod_(at0, s)));
@@ -212,7 +218,7 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
             continue;
         }
         E whole = eq(mod_(p, s), idx(0));
-        if (g.stride[k] > 1) hit = hit ? and_(hit, whole) : whole;
+        hit = hit ? and_(hit, whole) : whole;
         tap = push(tap, r.v[k + 1]);
         from = push(from, div_(p, s));
     }

@@ -228,6 +228,10 @@ static void more_window(struct maker *m, struct node *n, const struct value *x, 
     if (!pool) {
         size_of(m, x, 1, &channels);
         int64_t dims[] = {2, channels, kernel[0], kernel[1]};
+        if (!strcmp(n->op_type, "ConvTranspose")) {
+            dims[0] = channels, dims[1] = 2;
+            if (channels > 0 && chance(m, 40)) set_int(n, "group", channels);
+        }
         node_set_input(
             n, 1, chance(m, 50) ? filled(m, x->type.dtype, dims, 4, some_number(m)) : input(m, x->type.dtype, dims, 4));
         if (chance(m, 30)) apart = 2 + below(m, 4), set_ints(m, n, "dilations", (int64_t[]){apart, apart}, 2);
@@ -316,9 +320,9 @@ static bool more(struct maker *m, struct node *n, bool trivial) {
         if (chance(m, 80)) node_set_input(n, 1, filled(m, x->type.dtype, NULL, 0, some_number(m)));
         if (chance(m, 80)) node_set_input(n, 2, filled(m, x->type.dtype, NULL, 0, some_number(m)));
     } else if (!strcmp(op, "Cast")) set_int(n, "to", dtype_onnx(any_type(m)));
-    else if (!strcmp(op, "Conv") || !strcmp(op, "AveragePool")) {
+    else if (!strcmp(op, "Conv") || !strcmp(op, "ConvTranspose") || !strcmp(op, "AveragePool")) {
         if (x->type.rank != 4) return false;
-        more_window(m, n, x, strcmp(op, "Conv") != 0);
+        more_window(m, n, x, !strcmp(op, "AveragePool"));
     } else if (!strcmp(op, "ConvInteger")) {
         if (x->type.rank != 4) return false;
         more_window(m, n, x, false);
