@@ -1,11 +1,7 @@
 /* Loops over blocks and threads as those of the hardware, and barriers: the statements that exist only in CUDA. Beside
  * c_stmt.c. */
 #include "codegen/c_int.h"
-
-static bool is_block(const struct stmt *s) {
-    return s->kind == S_FOR && s->u.loop.kind >= LK_BLOCK_X && s->u.loop.kind <= LK_BLOCK_Z;
-}
-static bool is_thread(const struct stmt *s) { return s->kind == S_FOR && s->u.loop.kind >= LK_THREAD_X; }
+#include "lower/passes/grid.h"
 
 static int64_t threads_of(const struct stmt *s) {
     int64_t n = 0;
@@ -16,7 +12,8 @@ static int64_t threads_of(const struct stmt *s) {
 static bool alone(const struct stmt *s) {
     for (const struct stmt *t = s->in->first; t; t = t->next)
         if (t != s && t->kind != S_ALLOC && t->kind != S_COMMENT) return false;
-    return s->in->owner && (is_block(s->in->owner) || is_thread(s->in->owner));
+    const struct stmt *around = s->in->owner;
+    return around && around->kind == S_FOR && around->u.loop.kind >= LK_BLOCK_X;
 }
 void cuda_barrier(struct fe *f, const struct stmt *s) {
     (void)s;
@@ -31,7 +28,7 @@ void cuda_for(struct fe *f, const struct stmt *s) {
                                         "threadIdx.x", "threadIdx.y", "threadIdx.z"};
     const char *at = index[s->u.loop.kind - LK_BLOCK_X];
     int mark = names_mark(&f->names);
-    bool brace = is_thread(s) && (!alone(s) || threads_of(s) < f->threads[s->u.loop.kind - LK_THREAD_X]);
+    bool brace = is_thread_loop(s) && (!alone(s) || threads_of(s) < f->threads[s->u.loop.kind - LK_THREAD_X]);
     if (brace) {
         if (threads_of(s) < f->threads[s->u.loop.kind - LK_THREAD_X])
             c_line(f, "if (%s < %lld) {", at, (long long)threads_of(s));

@@ -9,8 +9,7 @@ static int exposed(struct graph *g, struct value *v, int number) {
     struct region *top = g->top;
     for (int k = 0; k < top->results.n; k++)
         if (top->results.v[k] == v) return k;
-    region_result(top, v);
-    PUSH(&g->ctx->arena, &g->outputs, format(g->ctx, "point%d", number));
+    graph_output(g, v, format(g->ctx, "point%d", number));
     return top->results.n - 1;
 }
 bool observer_open(struct observer *o, struct session *s, struct quant_plan *plan) {

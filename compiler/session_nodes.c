@@ -6,15 +6,12 @@
 static bool can_be_output(const struct value *v) {
     return v && v->type.kind == TY_TENSOR && v->type.rank >= 0 && !value_is_result(v);
 }
-static void add_output(struct graph *g, struct value *v, const char *name) {
-    region_result(g->top, v);
-    PUSH(&g->ctx->arena, &g->outputs, name);
-}
 static void expose(struct graph *g) {
     for (struct node *n = g->top->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value *v = n->outs.v[k];
-            if (can_be_output(v)) add_output(g, v, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
+            if (can_be_output(v))
+                graph_output(g, v, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
         }
 }
 bool session_compile_each_node(struct session *s) {
@@ -40,7 +37,7 @@ static void expose_result(struct graph *g, const struct group *gr, struct value 
     struct node *copy = node_new(g->top, v->def->next, "", "Unsqueeze", ins, 2, 1); /* without axes */
     copy->origin = origins_of(g, gr);
     copy->outs.v[0]->type = v->type, copy->outs.v[0]->name = v->name;
-    add_output(g, copy->outs.v[0], v->name);
+    graph_output(g, copy->outs.v[0], v->name);
 }
 /* Only values of the model can be compared; a value keeps its name as long as its contents are the same
  * (docs/graph-ir.md). */

@@ -68,10 +68,6 @@ static bool take_names(struct surgery *s, const struct named_values *all, const 
 }
 
 /* ---- where the model ends */
-static void give(struct surgery *s, struct value *v, const char *name) {
-    region_result(s->g->top, v);
-    PUSH(&s->c->arena, &s->g->outputs, name);
-}
 static bool end_at(struct surgery *s) {
     struct named_values all = values_of(s);
     name_list names = {0};
@@ -80,7 +76,7 @@ static bool end_at(struct surgery *s) {
     if (!names.n) return true;
     region_drop_results(s->g->top);
     s->g->outputs.n = 0;
-    for (int k = 0; k < names.n; k++) give(s, map_get(&all.by_name, PKEY(names.v[k])), names.v[k]);
+    for (int k = 0; k < names.n; k++) graph_output(s->g, map_get(&all.by_name, PKEY(names.v[k])), names.v[k]);
     return true;
 }
 /* Appends the results of nodes that are to be kept to the outputs. */
@@ -90,7 +86,7 @@ static bool keep_node(struct surgery *s, const char *name) {
         const struct node *n = nodes.v[j];
         for (int k = 0; k < n->outs.n; k++)
             if (n->outs.v[k] && *n->outs.v[k]->name && !value_is_result(n->outs.v[k]))
-                give(s, n->outs.v[k], n->outs.v[k]->name);
+                graph_output(s->g, n->outs.v[k], n->outs.v[k]->name);
     }
     return nodes.n || no_node_named(s->g, NODES_OF_TOP, "keep", name, strlen(name));
 }

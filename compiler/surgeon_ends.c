@@ -74,8 +74,7 @@ bool surgery_indices(struct surgery *s, const char *option, struct value *v, con
             diag_help(&s->c->diags, "give one of them another name first: gcc2nn surgeon MODEL --rename=OLD=NEW");
             return false;
         }
-    region_result(s->g->top, v);
-    PUSH(&s->c->arena, &s->g->outputs, name);
+    graph_output(s->g, v, name);
     return true;
 }
 /* The readers of the parameter get a node that reads it, and `with` if given. */

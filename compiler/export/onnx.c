@@ -33,16 +33,16 @@ static void ask(void *env, struct node *n) {
     if (form > w->form) w->form = form, w->by = n;
     if (n->op->since > w->canonical) w->canonical = n->op->since;
 }
-static int own_opset(const struct graph *g, const char *domain) {
-    for (int k = 0; k < g->opsets.n; k++)
-        if (!strcmp(g->opsets.v[k].domain, domain)) return g->opsets.v[k].version;
+static int version_in(const struct opset *v, int n, const char *domain) { /* 0: it is not there */
+    for (int k = 0; k < n; k++)
+        if (!strcmp(v[k].domain, domain)) return v[k].version;
     return 0;
 }
 /* Forms of nodes are those of the newest version, which older ones have had since node_form_since. What the model's own
  * opset has stays in it; a graph that has none gets what every type of operand is allowed in. */
 static int choose_opset(struct exporter *x, const char *domain) {
     struct newest w = {.domain = domain, .form = 1, .canonical = 1};
-    int own = own_opset(x->g, domain);
+    int own = version_in(x->g->opsets.v, x->g->opsets.n, domain);
     each_node(x->g->top, ask, &w);
     int least = own ? w.form : w.canonical, asked = *domain ? 0 : x->o->opset;
     if (!asked) return own > least ? own : least;
@@ -53,9 +53,7 @@ static int choose_opset(struct exporter *x, const char *domain) {
     return asked;
 }
 static int opset_of(const struct exporter *x, const char *domain) {
-    for (int k = 0; k < x->opsets.n; k++)
-        if (!strcmp(x->opsets.v[k].domain, domain)) return x->opsets.v[k].version;
-    return 0;
+    return version_in(x->opsets.v, x->opsets.n, domain);
 }
 bool onnx_has(struct exporter *x, const char *op, int since, const char *origin) {
     if (opset_of(x, "") >= since) return true;

@@ -227,10 +227,6 @@ static bool inputs_are_tensors(struct graph *g) {
     }
     return ok;
 }
-static void give(struct graph *g, struct value *v, const char *name) {
-    region_result(g->top, v);
-    PUSH(&g->ctx->arena, &g->outputs, name);
-}
 /* Replaces a result that holds tensors by these, as results of the model. */
 static bool give_contents(struct graph *g, struct value *v, const char *name) {
     struct contents x;
@@ -251,13 +247,13 @@ static bool give_contents(struct graph *g, struct value *v, const char *name) {
     h.kind = h.asked && x.kind == VALUE_SEQUENCE ? VALUE_OPTIONAL_SEQUENCE : x.kind;
     h.present = x.present, h.n = h.asked + x.n;
     PUSH(&g->ctx->arena, &g->given, h);
-    if (h.asked) give(g, o.there, internf(names, "%s_there", name));
+    if (h.asked) graph_output(g, o.there, internf(names, "%s_there", name));
     if (h.packed) {
-        give(g, p.cells, internf(names, "%s_cells", name));
-        give(g, p.shapes, internf(names, "%s_shapes", name));
+        graph_output(g, p.cells, internf(names, "%s_cells", name));
+        graph_output(g, p.shapes, internf(names, "%s_shapes", name));
         return true;
     }
-    for (int i = 0; i < x.n; i++) give(g, x.v[i], value_part(names, name, h.kind, i));
+    for (int i = 0; i < x.n; i++) graph_output(g, x.v[i], value_part(names, name, h.kind, i));
     return true;
 }
 static bool results_to_tensors(struct graph *g) {
@@ -276,7 +272,7 @@ static bool results_to_tensors(struct graph *g) {
             ok &= give_contents(g, v[k], names[k]);
             continue;
         }
-        give(g, v[k], names[k]);
+        graph_output(g, v[k], names[k]);
     }
     return ok;
 }

@@ -656,15 +656,12 @@ static bool build(struct tflite *t) {
     d->origin = NULL;
     onnx_check_options(m);
     if (d->errors > before || !call(t, m->g->top, (int)(g - t->model->graphs), args, g->nins, &results)) return false;
-    for (int k = 0; k < g->nouts; k++) {
-        region_result(m->g->top, results[k]);
-        PUSH(arena_of(t), &m->g->outputs, port_name(t, g, g->outs[k], sig ? sig->outs : NULL, sig ? sig->nouts : 0));
-    }
+    for (int k = 0; k < g->nouts; k++)
+        graph_output(m->g, results[k], port_name(t, g, g->outs[k], sig ? sig->outs : NULL, sig ? sig->nouts : 0));
     for (int k = 0; k < t->variables.n; k++) {
         const struct variable *v = &t->variables.v[k];
         if (!v->first) continue;
-        region_result(m->g->top, v->now);
-        PUSH(arena_of(t), &m->g->outputs, internf(m->c->names, "%s_next", v->name));
+        graph_output(m->g, v->now, internf(m->c->names, "%s_next", v->name));
         PUSH(arena_of(t), &m->g->kept, ((struct state){v->first->index, m->g->top->results.n - 1, v->init}));
     }
     onnx_rows(m);

@@ -34,8 +34,7 @@ static const struct tensor *run(struct pruning *p, const struct node *n, struct 
     struct node *copy = node_new(g->top, NULL, n->domain, n->op_type, ins, n->ins.n, 1);
     for (int k = 0; k < n->attrs.n; k++) node_set_attr(copy, n->attrs.v[k]);
     copy->version = n->version;
-    region_result(g->top, copy->outs.v[0]);
-    PUSH(&c->arena, &g->outputs, "");
+    graph_output(g, copy->outs.v[0], "");
     const struct tensor *y = graph_infer(g) ? g->top->results.v[0]->init : NULL;
     c->diags = before;
     return y;

@@ -219,8 +219,7 @@ int quant_insert_weights(struct quant_plan *p, enum dtype type) {
 static void add_result(struct graph *g, struct node *n) {
     struct value *v = node_new(g->top, NULL, "", "ReduceSumSquare", &n->outs.v[0], 1, 1)->outs.v[0];
     node_set_int(v->def, "keepdims", 0);
-    region_result(g->top, v);
-    PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "power%d", g->top->results.n));
+    graph_output(g, v, internf(g->ctx->names, "power%d", g->top->results.n + 1));
 }
 void quant_insert_twins(const struct insertion *x) {
     struct graph *g = x->plan->g;

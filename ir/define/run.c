@@ -21,13 +21,10 @@ void def_end(struct def *d) {
     def_now = d->outer;
     d->c->diags.origin = def_now ? def_now->n->origin : NULL;
 }
-static bool is_holder(const struct value *v) {
-    return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
-}
 static bool bind_inputs(struct def *d) {
     for (int k = 0; k < d->n->ins.n; k++) {
         struct value *v = d->n->ins.v[k];
-        if (!v || (d->mode == DEF_EXPAND && is_holder(v))) continue; /* expansions look at the node */
+        if (!v || (d->mode == DEF_EXPAND && value_is_holder(v))) continue; /* expansions look at the node */
         if (v->type.kind == TY_NONE && d->c->diags.errors)
             return false; /* the node that makes it was refused already:
                            * no second diagnostic */
@@ -67,7 +64,7 @@ static bool check_inputs(struct def *d) {
             return fail(E_ARITY, "input %d \"%s\" is missing", k, s->name), false;
         for (int i = k; i < to && i < n; i++) {
             struct value *v = d->n->ins.v[i];
-            if (v && is_holder(v) && !(s->flags & HOLDER))
+            if (v && value_is_holder(v) && !(s->flags & HOLDER))
                 return fail(E_TYPE, "input %d \"%s\" is not a tensor", i, s->name), false;
             if (v && v->type.kind == TY_TENSOR && !(s->types & TSET(v->type.dtype)))
                 return fail(E_TYPE, "input %d \"%s\": %s is not accepted here", i, s->name, dtype_name(v->type.dtype)),

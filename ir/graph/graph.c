@@ -103,6 +103,11 @@ void region_result(struct region *r, struct value *v) {
     PUSH(arena_of(r->graph), &r->results, v);
 }
 
+void graph_output(struct graph *g, struct value *v, const char *name) {
+    region_result(g->top, v);
+    PUSH(arena_of(g), &g->outputs, name);
+}
+
 void region_set_result(struct region *r, int k, struct value *v) {
     ASSERT(v && k >= 0 && k < r->results.n);
     drop_use(r->results.v[k], NULL, r, k);
@@ -316,6 +321,9 @@ bool type_may_have_one_element(struct ctx *c, const struct type *t) {
 }
 struct node *value_only_reader(const struct value *v) {
     return v->uses.n == 1 ? v->uses.v[0].node : NULL;
+}
+bool value_is_holder(const struct value *v) {
+    return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
 }
 bool value_is_result(const struct value *v) {
     for (int k = 0; k < v->uses.n; k++)

@@ -163,6 +163,7 @@ int graph_said_rank(const struct graph *g, const char *name); /* the rank given 
 struct region *region_new(struct graph *g, struct node *owner, const char *name);
 struct value *region_param(struct region *r, const char *name, struct type t);
 void region_result(struct region *r, struct value *v);
+void graph_output(struct graph *g, struct value *v, const char *name); /* a result of the top region */
 struct value *graph_const(struct graph *g, const char *name,
                           const struct tensor *t);                  /* type and (small integers) elems are set */
 struct value *graph_ints(struct graph *g, const int64_t *v, int n); /* a constant of rank 1 */
@@ -197,6 +198,7 @@ bool type_may_have_one_element(struct ctx *c, const struct type *t); /* and dims
                                                                       * 1 */
 struct node *value_only_reader(const struct value *v);   /* NULL: it has several readers or none, or is a result */
 bool value_is_result(const struct value *v);             /* of its region */
+bool value_is_holder(const struct value *v);             /* a sequence, optional or map */
 bool node_is(const struct node *n, const char *op_type); /* an operator of ai.onnx; false for NULL */
 void type_print(struct text *t, const struct type *ty);
 const char *type_text(struct ctx *c, const struct type *ty);

@@ -434,28 +434,19 @@ static expr parse_cmp(struct parser *p) {
     }
     return a;
 }
-static expr parse_and(struct parser *p) {
-    expr e = parse_cmp(p);
-    while (e && at_word(p, "and")) {
+static expr parse_joined(struct parser *p, expr (*operand)(struct parser *p), const char *word, enum xop op) {
+    expr e = operand(p);
+    while (e && at_word(p, word)) {
         int line = peek(p)->line;
         p->l.at++;
-        expr b = parse_cmp(p);
-        if (!b || !need(p, line, "and", e->type == BOOL, e) || !need(p, line, "and", b->type == BOOL, b)) return NULL;
-        e = binary(p, line, X_AND, "and", e, b);
+        expr b = operand(p);
+        if (!b || !need(p, line, word, e->type == BOOL, e) || !need(p, line, word, b->type == BOOL, b)) return NULL;
+        e = binary(p, line, op, word, e, b);
     }
     return e;
 }
-static expr parse_or(struct parser *p) {
-    expr e = parse_and(p);
-    while (e && at_word(p, "or")) {
-        int line = peek(p)->line;
-        p->l.at++;
-        expr b = parse_and(p);
-        if (!b || !need(p, line, "or", e->type == BOOL, e) || !need(p, line, "or", b->type == BOOL, b)) return NULL;
-        e = binary(p, line, X_OR, "or", e, b);
-    }
-    return e;
-}
+static expr parse_and(struct parser *p) { return parse_joined(p, parse_cmp, "and", X_AND); }
+static expr parse_or(struct parser *p) { return parse_joined(p, parse_and, "or", X_OR); }
 expr parse_expr(struct parser *p) { return parse_or(p); }
 expr parse_index(struct parser *p) {
     int line = peek(p)->line;

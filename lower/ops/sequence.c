@@ -67,9 +67,6 @@ static enum infer_status infer_map(struct graph *g, struct node *n, bool (*infer
 }
 const struct op_control map_holder = {infer_map, lower_holder};
 
-bool value_is_holder(const struct value *v) {
-    return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
-}
 bool node_is_packed(const struct node *n) { return n && !strcmp(n->op_type, "Packed") && !strcmp(n->domain, "gcc2nn"); }
 static bool node_is_maybe(const struct node *n) {
     return n && !strcmp(n->op_type, "Maybe") && !strcmp(n->domain, "gcc2nn");

@@ -10,10 +10,9 @@ struct contents {
     struct value *const *v; /* the tensors */
     int n;
 };
-extern const struct op_control map_holder;   /* of gcc2nn.Map: keys and values as a value */
-bool value_is_holder(const struct value *v); /* a sequence, optional or map */
-bool node_is_holder(const struct node *n);   /* a node that says what such a value holds */
-bool node_is_packed(const struct node *n);   /* gcc2nn.Packed: a sequence whose length is only known at run time */
+extern const struct op_control map_holder; /* of gcc2nn.Map: keys and values as a value */
+bool node_is_holder(const struct node *n); /* a node that says what such a value holds */
+bool node_is_packed(const struct node *n); /* gcc2nn.Packed: a sequence whose length is only known at run time */
 /* gcc2nn.Maybe: an optional whose presence is only known at run time: a bool, and the contents if present. */
 struct optional {
     struct value *there; /* NULL: known at compile time; then value is NULL if it is absent */

@@ -136,15 +136,14 @@ bool apply_reorder(struct step_run *s) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) { /* heads of perfect nests */
         struct stmt *up = stmt_parent(all.v[k]);
-        if (all.v[k]->kind != S_FOR || in_instruction(all.v[k]) ||
+        if (all.v[k]->kind != S_FOR || instr_around(all.v[k]) ||
             (up && up->kind == S_FOR && !all.v[k]->prev && !all.v[k]->next))
             continue;
         if (!reorder_nest(s, all.v[k], &found)) return false;
     }
     bool nested = false;
     for (int k = 0; k < all.n; k++) {
-        if (all.v[k]->kind != S_FOR || in_instruction(all.v[k]) || position(s, all.v[k]->u.loop.var->name) < 0)
-            continue;
+        if (all.v[k]->kind != S_FOR || instr_around(all.v[k]) || position(s, all.v[k]->u.loop.var->name) < 0) continue;
         if (!in_order(s, all.v[k])) return false;
         for (struct stmt *up = stmt_parent(all.v[k]); up; up = stmt_parent(up))
             nested |= up->kind == S_FOR && position(s, up->u.loop.var->name) >= 0;

@@ -68,17 +68,13 @@ bool stmt_names(const struct stmt *t, const struct buf *b) {
 }
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-bool in_instruction(const struct stmt *t) {
-    while (t && t->kind != S_INSTR) t = stmt_parent(t);
-    return t;
-}
 /* Finds the loops named `name`. Those in an instruction's body do not count: they only define its meaning. */
 bool find_loops(struct step_run *s, const char *name, struct stmts *out) {
     struct stmts all = {0};
     VEC(const char *) names = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
-        if (all.v[k]->kind != S_FOR || in_instruction(all.v[k])) continue;
+        if (all.v[k]->kind != S_FOR || instr_around(all.v[k])) continue;
         if (is_named(all.v[k], name)) PUSH(&s->tmp, out, all.v[k]);
         PUSH(&s->tmp, &names, all.v[k]->u.loop.var->name);
     }

@@ -31,7 +31,6 @@ struct stmts {
 /* ---- finding */
 void stmts_below(struct step_run *s, struct block *b, struct stmts *out); /* every statement below b, parents first */
 void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out);   /* t and every statement below it */
-bool in_instruction(const struct stmt *t);                                /* inside of an instruction's body */
 bool is_named(const struct stmt *t, const char *name);                    /* a loop of that name */
 bool find_loops(struct step_run *s, const char *name, struct stmts *out); /* refuses if there is none */
 struct buf *find_buf(struct step_run *s, const char *base);               /* refuses if there is none */
