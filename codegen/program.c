@@ -100,7 +100,6 @@ static bool name_io(struct program *p) {
 }
 
 /* ---- memory */
-bool slot_placed(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
 static bool note_scratch(void *env, const struct stmt *s) {
     struct program *p = env;
     if (s->kind != S_CALL) return true;

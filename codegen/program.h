@@ -126,8 +126,6 @@ int64_t program_reference(const struct program *p, const struct sym *s);
 const struct weight *program_weight(const struct program *p, const struct buf *b);
 /* Does the program include nn_pool.c, for users of POSIX threads? */
 bool program_has_pool(const struct program *p);
-/* Does the slot have its own place in the arena? */
-bool slot_placed(const struct plan_slot *s);
 /* Is it computed only from what the caller passes, so that the program knows it before anything runs? */
 bool size_is_input(expr e);
 const struct device_slot *program_extra(const struct program *p, const struct buf *b); /* NULL if none */

@@ -108,11 +108,6 @@ static bool check_identity(void *env, expr e) {
     }
     return true;
 }
-/* Size checks that read no data run before the kernel, so they do not matter here. */
-static bool reads_nothing(void *env, expr e) {
-    (void)env;
-    return e->op != X_LOAD;
-}
 static bool note_call(void *env, struct stmt *s) {
     *(bool *)env |= s->kind == S_CALL || s->kind == S_FOREIGN;
     return true;
@@ -122,7 +117,7 @@ static bool run_definition(struct probes *q, struct node *n, struct node_class *
     if (!n->op || !n->op->define || !def_emit(q->g, n, q->m, q->p, b, probe_buf, q)) return false;
     walk(b, note_call, &r->calls);
     for (struct stmt *s = b->first; s; s = s->next) {
-        if (s->kind == S_ALLOC || (s->kind == S_CHECK && x_visit(s->u.check.cond, reads_nothing, NULL))) {
+        if (s->kind == S_ALLOC || checks_sizes(s)) { /* those checks run before the kernel */
             r->checks |= s->kind == S_CHECK;
             continue;
         }

@@ -103,7 +103,7 @@ static bool reference_leaf(void *env, expr e, int64_t *v) {
     else *v = p->reference ? p->reference(p->env, e->u.sym) : 1;
     return true;
 }
-static bool placed_class(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
+bool slot_placed(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
 static bool meet(const struct plan_slot *a, const struct plan_slot *b) {
     return a->first <= b->last && b->first <= a->last;
 }
@@ -285,7 +285,7 @@ static bool place_all(struct planner *p) {
     struct search at[SAMPLES] = {{.p = p, .slot = NEWN(&p->tmp, int, plan->slots.n + 1)}};
     int count = plan->is_static ? 1 : SAMPLES;
     for (int k = 0; k < plan->slots.n; k++)
-        if (placed_class(&plan->slots.v[k])) at->slot[at->n++] = k;
+        if (slot_placed(&plan->slots.v[k])) at->slot[at->n++] = k;
     find_meets(at);
     for (int i = 0; i < count; i++) {
         at[i] = at[0];
@@ -360,7 +360,7 @@ struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env
     for (int k = 0; k < plan->slots.n; k++) {
         struct plan_slot *s = &plan->slots.v[k];
         plan->has_region |= s->cls == PLAN_REGION;
-        if (placed_class(s)) plan->is_static &= s->cls == PLAN_STATIC;
+        if (slot_placed(s)) plan->is_static &= s->cls == PLAN_STATIC;
     }
     bool ok = place_all(&p);
     arena_free(&p.tmp);

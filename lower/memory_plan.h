@@ -35,6 +35,7 @@ struct memory_plan {
 enum { PLAN_ALIGN = 64 };
 /* dims: reference values of symbols, NULL: 1 for each. */
 struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env);
+bool slot_placed(const struct plan_slot *s); /* has it its own place in the arena? */
 struct plan_slot *plan_slot_of(const struct memory_plan *p, const struct buf *b); /* NULL if none */
 /* Most logical bytes alive at any step: no plan can be smaller (plan_bound.c). */
 int64_t plan_bound(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env);

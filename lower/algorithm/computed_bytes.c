@@ -31,7 +31,6 @@ struct method {
     double cycles;
 };
 static const struct var *summed(const struct product *p) { return p->s->u.stage.red[0]; }
-static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
 static struct buf *buf_of(const struct factor *f) { return f->o->read->u.buf; }
 
 /* ---- which products qualify */
@@ -205,8 +204,8 @@ static expr begin_of(struct product *p, const struct method *w, struct rewriting
     expr ma = x_const_i(c, I32, shift_between(buf_of(&p->a)->type, w->a)),
          mb = x_const_i(c, I32, shift_between(buf_of(&p->b)->type, w->b)), za = x_add(c, p->a.zero, ma),
          zb = x_add(c, p->b.zero, mb), depth = x_const_i(c, I32, const_extent(summed(p)));
-    if (!is_zero(za)) first = x_sub(c, first, x_mul(c, za, sum_of_factor(p, w, &p->b, out)));
-    if (!is_zero(zb)) first = x_sub(c, first, x_mul(c, zb, sum_of_factor(p, w, &p->a, out)));
+    if (!is_integer_zero(za)) first = x_sub(c, first, x_mul(c, za, sum_of_factor(p, w, &p->b, out)));
+    if (!is_integer_zero(zb)) first = x_sub(c, first, x_mul(c, zb, sum_of_factor(p, w, &p->a, out)));
     expr rest = x_sub(c, x_mul(c, za, x_sub(c, zb, mb)), x_mul(c, zb, ma));
     return x_add(c, first, x_mul(c, depth, rest));
 }

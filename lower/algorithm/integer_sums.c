@@ -38,7 +38,6 @@ struct sums {
     bool asked;            /* the question is how a should be stored, so it may have any type */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
-static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
 
 /* ---- b' */
 /* zb over b's own dims: each axis of the sum becomes the dim that it indexes alone. */
@@ -304,7 +303,7 @@ static const struct tensor *centered(struct sums *q, const struct var **dims, ex
     vars_over(c, "d", b->logical, b->nlogical, dims, at);
     if (!over_dims(q, dims, zb)) return NULL;
     *value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), *zb);
-    return is_zero(*zb) ? b->data : over_weights(q, I32, dims, *value);
+    return is_integer_zero(*zb) ? b->data : over_weights(q, I32, dims, *value);
 }
 /* Chooses how to multiply, and gives the weights as a constant of *type, equal to *value; NULL: not rewritten. */
 static const struct tensor *chosen(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value,
@@ -516,7 +515,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     q->b = q->weights == b->u.buf->data ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
     if (q->within) q->b->within = q->within;
     expr za = plus(c, q->za, q->moved);
-    if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
+    if (!is_integer_zero(za) && !(sums = sum_of_weights(q))) return;
     struct buf *stored = q->at->stored(q->at->env, from);
     if (q->a == stored->type && !q->channel && !q->moved) from = stored;
     else if (q->a != stored->type || q->channel) from = move_operand(q);

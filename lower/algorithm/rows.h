@@ -29,6 +29,7 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
 enum dtype integer_sums_wants(const struct algorithm_query *q, const struct buf *b);
+static inline bool is_integer_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
 /* A sum of products (a - za) w, with bounds for its factors and for any partial sum. */
 struct integer_product {
     expr za;

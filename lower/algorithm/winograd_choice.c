@@ -87,7 +87,9 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
 
 /* ---- what it costs */
 struct sizes_of {
+    struct convolution v;
     double tiles, ic, depth, over, oc, cells, tile; /* depth, over: channels and taps summed as in the definition */
+    double all;                                     /* cells of a tile, along all its axes */
     double copied;                                  /* cells of the operand and the result */
     double shared, weights, result;                 /* bytes: of tiles and their products, .. */
 };
@@ -102,13 +104,14 @@ static struct sizes_of sizes_of(const struct algorithm_query *q, const struct al
         if (d != CHANNEL_AXIS) n *= ceil(typical_axis(q->c, s, d) / cells) * (along < 0 ? 1 : cells / m);
     }
     for (int d = 0; d < v.nover; d++) taps *= (double)v.over[d].count;
-    struct sizes_of z = {.tiles = n, .over = taps, .cells = row->tile + row->taps - 1, .tile = m};
+    struct sizes_of z = {.v = v, .tiles = n, .over = taps, .cells = row->tile + row->taps - 1, .tile = m};
     struct winograd_channels channels = winograd_channels_of(q, row, &v);
     z.ic = (double)channels.tiles, z.oc = (double)channels.products, z.depth = (double)channels.summed;
-    double all = pow(z.cells, row->dims), cell = row->whole ? 2 : 4, places = n * pow(m, row->dims);
+    double cell = row->whole ? 2 : 4, places = n * pow(m, row->dims);
+    z.all = pow(z.cells, row->dims);
     z.result = 4 * z.oc * places;
     z.copied = places * ((channels.copies_operand ? z.ic : 0) + (channels.copies_sums ? z.oc : 0));
-    z.shared = n * all * (cell * z.ic + 4 * z.oc), z.weights = cell * all * z.depth * taps * z.oc;
+    z.shared = n * z.all * (cell * z.ic + 4 * z.oc), z.weights = cell * z.all * z.depth * taps * z.oc;
     return z;
 }
 /* Cycles to move what the parts share; banded: from and to the second level of cache, but the weights are read again
@@ -129,14 +132,13 @@ static struct winograd_bands possible_bands(const struct algorithm_query *q, con
                                             const struct sizes_of *z) {
     const struct stmt *s = q->k->sum;
     struct winograd_bands b = {.count = 1}, none = b;
-    struct convolution v;
+    const struct convolution *v = &z->v;
     double room = (double)q->m->l2.bytes * q->threads, rest = z->shared;
-    convolves(q->c, q->k, row, NULL, &v);
     for (int d = 0; d < s->u.stage.naxes && rest > (b.n ? 2 * room : room); d++) {
-        int along = slide_of(v.along, v.nalong, d), cells = along < 0 ? 1 : row->tile;
+        int along = slide_of(v->along, v->nalong, d), cells = along < 0 ? 1 : row->tile;
         bool open = const_extent(s->u.stage.axes[d]) < 0;
         int64_t tiles = ((int64_t)typical_axis(q->c, s, d) + cells - 1) / cells;
-        bool shared = slide_of(v.over, v.nover, d) >= 0 || (along >= 0 && v.along[along].step > 1);
+        bool shared = slide_of(v->over, v->nover, d) >= 0 || (along >= 0 && v->along[along].step > 1);
         if (d == CHANNEL_AXIS || shared || (open ? along >= 0 : tiles < 2) || !algorithm_can_cut(q, d)) continue;
         rest /= (double)tiles;
         int64_t most = rest < room && !open ? (int64_t)(room / rest) : 1, passes = (tiles + most - 1) / most;
@@ -166,12 +168,11 @@ static double counted_cycles(const struct algorithm_query *q, const struct algor
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
-    double all = pow(z.cells, row->dims), lanes = machine_lanes(q->m, F32),
-           per_cycle = machine_multiply_add(q->m, F32)->starts;
-    double operations = all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
+    double lanes = machine_lanes(q->m, F32), per_cycle = machine_multiply_add(q->m, F32)->starts;
+    double operations = z.all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
-    double depth = all * z.depth * z.over,
+    double depth = z.all * z.depth * z.over,
            products = row->whole ? z.tiles * z.oc * depth / micro_products(q->m, micro_of_words(q->m))
                                  : rows_cycles(q->m, z.tiles, z.oc, depth);
     double copy = 8 * z.copied * q->m->memory_byte; /* f32, read and written */

@@ -288,13 +288,14 @@ static bool allocated_here(struct lowering *l, const struct buf *b) {
         if (s->kind == S_ALLOC && s->u.alloc.buf == b) return true;
     return false;
 }
-static bool used_twice(const struct region *r, const struct value *v) {
-    int n = 0;
-    for (int k = 0; k < r->results.n; k++) n += r->results.v[k] == v;
-    return n > 1;
+bool ctl_used_twice(const struct region *r, int n, const struct value *v) {
+    int times = 0;
+    for (int k = 0; k < n; k++) times += r->results.v[k] == v;
+    return times > 1;
 }
 bool ctl_may_take(struct lowering *l, const struct region *r, const struct value *v, const struct buf *b) {
-    return b->scope == SC_REGION && v->def && !used_twice(r, v) && buf_is_plain(b) && allocated_here(l, b);
+    return b->scope == SC_REGION && v->def && !ctl_used_twice(r, r->results.n, v) && buf_is_plain(b) &&
+           allocated_here(l, b);
 }
 static void end_late(struct lowering *l, struct node *n, struct region *r, int k, const struct if_result *res) {
     struct value *v = r->results.v[k];

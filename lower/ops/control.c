@@ -208,17 +208,12 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
         lower_bind(l, p, cur[k]);
     }
 }
-/* Collected results do not count, because they are copied before the carried buffers are swapped. */
-static bool used_twice(const struct body *b, const struct value *v) {
-    int n = 0;
-    for (int k = 0; k < b->first_result + b->ncarried; k++) n += b->r->results.v[k] == v;
-    return n > 1;
-}
 /* The body: all new values are complete before any becomes current. */
 static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struct buf **next) {
+    int uncollected = b->first_result + b->ncarried; /* collected results are copied before buffers are swapped */
     for (int k = 0; k < b->ncarried; k++) {
         struct value *res = b->r->results.v[b->first_result + k];
-        if (next[k] && res->def && !used_twice(b, res)) lower_bind(l, res, next[k]);
+        if (next[k] && res->def && !ctl_used_twice(b->r, uncollected, res)) lower_bind(l, res, next[k]);
     }
     if (!lower_region(l, b->r)) return false;
     for (int k = 0; k < b->ncarried; k++) {

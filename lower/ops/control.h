@@ -41,6 +41,7 @@ expr ctl_load_scalar(struct lowering *l, struct value *v);
 void ctl_set_size(struct lowering *l, const struct sym *s, expr v);
 void ctl_swap(struct lowering *l, struct buf *a, struct buf *b);
 void ctl_release(struct lowering *l, struct buf *b);
+bool ctl_used_twice(const struct region *r, int n, const struct value *v); /* is v several of r's first n results? */
 /* May the buffer of v, a result of the body r that was just lowered, be swapped for another one instead of copied? */
 bool ctl_may_take(struct lowering *l, const struct region *r, const struct value *v, const struct buf *b);
 #endif

@@ -152,12 +152,8 @@ static bool scan_node(void *env, expr e) {
     }
     return true;
 }
-static bool no_load(void *env, expr e) {
-    (void)env;
-    return e->op != X_LOAD;
-}
 bool moves_cells(expr e) {
-    if (e->op == X_SELECT) return x_visit(e->arg[0], no_load, NULL) && moves_cells(e->arg[1]) && moves_cells(e->arg[2]);
+    if (e->op == X_SELECT) return !x_has(e->arg[0], XF_LOAD) && moves_cells(e->arg[1]) && moves_cells(e->arg[2]);
     return e->op == X_LOAD || e->op == X_CONST;
 }
 /* Reduced variables that no axis of the result accompanies in an index, except axes of groups: k. */

@@ -143,15 +143,6 @@ static void layouts(struct plan *u, const struct block_sums *q) {
 }
 
 /* ---- loops */
-/* The copy for a single row: its few products would wait for each other, so a tile has several panels. */
-static void lone_row(struct plan *u, const struct block_sums *q) {
-    const struct stmt *out = u->k->out;
-    const char *lane = loop_in(u, role.lone, axis_loop(u->c, out, q->lane)),
-               *row = loop_in(u, role.lone, axis_loop(u->c, out, q->row)), *panels = loop_in(u, role.lone, role.panels);
-    plan_tiles(u, lane, panels, role.panel_cell, const_extent(out->u.stage.axes[q->lane]), q->lanes * q->nr, q->lone);
-    step_reorder(&u->s, LOOPS(panels, row, role.panel_cell));
-    step_split(&u->s, row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
-}
 static const char *result_loops(struct plan *u, const struct block_sums *q) {
     const struct stmt *out = u->k->out;
     const char *lane = axis_loop(u->c, out, q->lane), *row = q->row >= 0 ? axis_loop(u->c, out, q->row) : NULL;
@@ -168,7 +159,7 @@ static const char *result_loops(struct plan *u, const struct block_sums *q) {
     int64_t rows = const_extent(out->u.stage.axes[q->row]);
     if (rows > 0) plan_tiles(u, row, role.row_tiles, role.tile_row, rows, 1, q->mr);
     else step_split(&u->s, row, q->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
-    if (q->lone) lone_row(u, q);
+    if (q->lone) plan_lone_row(u, lane, NULL, row, N, nv, q->lone);
     return role.row_tiles;
 }
 static void add_rows(struct plan *u, const struct block_sums *q, const struct stmt *s, struct word_list *to) {

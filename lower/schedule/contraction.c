@@ -294,11 +294,13 @@ static bool choose_groups(struct plan *u, struct tiling *g) {
     if (g->kred < 0) return false;
     bool open = const_extent(g->q->sum->u.stage.red[g->kred]) < 0;
     g->rest = open || most % k0;
-    int64_t groups = most / k0;
-    g->kblock = groups % 4 == 0 || (g->rest && groups > 4) ? 4 * k0 : groups % 2 == 0 ? 2 * k0 : k0;
+    int64_t groups = most / k0, together = 1;
+    if (groups % 2 == 0) together = 2;
+    if (groups % 4 == 0 || (g->rest && groups > 4)) together = 4;
     if (tiles || open)
-        g->kblock = k0; /* each k0 is one instruction; and with an open extent, larger blocks would leave
-                         * a remainder of several k0, which is more code */
+        together = 1; /* each k0 is one instruction; and with an open extent, larger blocks would leave
+                       * a remainder of several k0, which is more code */
+    g->kblock = together * k0;
     return true;
 }
 bool looks_up(struct plan *u, const struct tiling *g) {

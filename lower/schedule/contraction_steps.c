@@ -63,21 +63,6 @@ static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
 }
 
 /* ---- the result */
-/* The names that the result's loops have in the copy for few rows or lanes. */
-struct copied {
-    const char *lane, *panels, *row, *group;
-};
-static struct copied loops_in_copy(struct plan *u, const struct tiling *g, const char *copy) {
-    return (struct copied){loop_in(u, copy, y_loop(u, g, g->lane)), loop_in(u, copy, role.panels),
-                           loop_in(u, copy, y_loop(u, g, g->row)),
-                           g->group >= 0 ? loop_in(u, copy, y_loop(u, g, g->group)) : NULL};
-}
-static void lone_row(struct plan *u, const struct tiling *g) {
-    struct copied l = loops_in_copy(u, g, role.lone);
-    plan_tiles(u, l.lane, l.panels, role.panel_cell, g->N, g->nv, g->lone);
-    step_reorder(&u->s, LOOPS(l.panels, l.group, l.row, role.panel_cell));
-    step_split(&u->s, l.row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
-}
 /* Staged results: the tile's results lie with lanes innermost; the loops that store them have the rows innermost,
  * because those are contiguous in the result. */
 static const char *tile_loop(struct plan *u, const struct tiling *g, int axis) {
@@ -110,11 +95,12 @@ static void split_lanes(struct plan *u, const struct tiling *g, const char *lane
 }
 /* The copy for an open number of cells smaller than a vector: there is no earlier cell at which a full vector could
  * begin. */
-static void narrow_lanes(struct plan *u, const struct tiling *g) {
-    struct copied l = loops_in_copy(u, g, role.narrow);
-    step_split(&u->s, l.lane, g->lanes / 2, l.panels, role.panel_cell, TAIL_CUT2);
-    step_reorder(&u->s, LOOPS(l.panels, l.group, l.row, role.panel_cell));
-    split_rows(u, g, l.row);
+static void narrow_lanes(struct plan *u, const struct tiling *g, const char *lane, const char *group, const char *row) {
+    const char *panels = loop_in(u, role.narrow, role.panels);
+    group = loop_in(u, role.narrow, group), row = loop_in(u, role.narrow, row);
+    step_split(&u->s, loop_in(u, role.narrow, lane), g->lanes / 2, panels, role.panel_cell, TAIL_CUT2);
+    step_reorder(&u->s, LOOPS(panels, group, row, role.panel_cell));
+    split_rows(u, g, row);
 }
 /* Splits the result's loops and returns the one that tiles are computed in. A loop is reordered before it is split,
  * because a split may leave a remainder nest. Order: groups of rows, panels, rows of the group, tiles; or by_rows:
@@ -154,8 +140,8 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (narrow)
         step_specialize(&u->s, order.v[0], arena_printf(&u->c->arena, "%d<#%s", g->lanes - 1, lane), role.narrow);
     const char *at = tile_loops(u, g, group, lane, row);
-    if (g->lone) lone_row(u, g);
-    if (narrow) narrow_lanes(u, g);
+    if (g->lone) plan_lone_row(u, lane, group, row, g->N, g->nv, g->lone);
+    if (narrow) narrow_lanes(u, g, lane, group, row);
     if (g->staged) step_compute_at(&u->s, role.tile, at, SC_STACK);
     step_compute_at(&u->s, g->q->sum->u.stage.buf->base, at, micro_has_tiles(g->micro) ? SC_STACK : SC_PARAM);
     if (g->staged) staged_loops(u, g, row != NULL);

@@ -11,7 +11,8 @@ static double cost_of_tile(const struct machine *m, const struct operation *sum,
     double products = (double)(mr * nr) / sum->starts + (double)nr * made.vector + (double)mr * made.row,
            loads = (double)(mr + nr) / load->starts;
     products += (double)(mr * micro->row + nr * micro->vector) / load->starts;
-    return most(most(products, sum->latency), loads) + 0.04 * (double)(mr + nr) / sum->starts;
+    const double beside = 0.04; /* what a load costs beside multiply-adds, in starts of these */
+    return most(most(products, sum->latency), loads) + beside * (double)(mr + nr) / sum->starts;
 }
 double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, struct made made,
                     int64_t rows, int64_t mr, int64_t nr) {

@@ -54,6 +54,14 @@ void plan_tiles(struct plan *u, const char *loop, const char *outer, const char 
     if (!more && !lacking) step_split(&u->s, loop, q, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, n);
 }
+void plan_lone_row(struct plan *u, const char *lane, const char *group, const char *row, int64_t cells, int64_t nv,
+                   int64_t panels) {
+    const char *outer = loop_in(u, role.lone, role.panels);
+    group = loop_in(u, role.lone, group), row = loop_in(u, role.lone, row);
+    plan_tiles(u, loop_in(u, role.lone, lane), outer, role.panel_cell, cells, nv, panels);
+    step_reorder(&u->s, LOOPS(outer, group, row, role.panel_cell));
+    step_split(&u->s, row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
+}
 const char *plan_fused(struct plan *u, struct word_list loops, const char *base) {
     const char *all = loops.v[0];
     for (int k = 1; k < loops.n; k++) {
@@ -72,7 +80,7 @@ int64_t stage_cells(const struct stmt *s) {
     return cells;
 }
 const char *loop_in(struct plan *u, const char *base, const char *name) {
-    return internf(u->c->names, "%s.%s", base, name);
+    return name ? internf(u->c->names, "%s.%s", base, name) : NULL;
 }
 struct dim_scan {
     const struct buf *b;

@@ -18,6 +18,10 @@ void plan_inline_others(struct plan *u, bool (*stays)(struct plan *u, const stru
 /* Splits a loop of the given extent into balanced tiles of at most `most` units. */
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most);
+/* In the copy for a single row, whose few products would wait for each other: tiles of several panels of nv cells. The
+ * loops are those of the result; group NULL: there is none. */
+void plan_lone_row(struct plan *u, const char *lane, const char *group, const char *row, int64_t cells, int64_t nv,
+                   int64_t panels);
 /* Gives out's nest its channel block innermost, in tiles of pixels for the sum in acc, if there is one (window.c). */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const struct stmt *sum, const char *acc);
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */

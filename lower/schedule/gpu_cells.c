@@ -93,25 +93,26 @@ static bool in_parts(struct plan *u, const struct stmt *s, int *sums) {
     plan_grid(u, part);
     return true;
 }
-/* The one reduction that a map reads at its own cell, directly or through inlined maps; NULL: none, or several. */
+/* The map, not inlined, that alone reads a reduction, directly or through inlined maps; NULL: there is none. */
+static const struct stmt *final_reader(struct plan *u, const struct stmt *s, bool inline_maps) {
+    if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM || parts_of(u, s).n) return NULL;
+    while ((s = only_reader(u, s)) && is_inlined(s, inline_maps)) {}
+    return s;
+}
+/* The one reduction that a map reads so, at its own cell; NULL: none, or several. */
 static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool inline_maps) {
     const struct stmt *found = NULL;
     for (int k = 0; k < u->k->stages.n; k++) {
-        const struct stmt *s = u->k->stages.v[k], *r = s;
-        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM || parts_of(u, s).n) continue;
-        while (r && (r = only_reader(u, r)) && is_inlined(r, inline_maps)) {}
-        if (r != map) continue;
+        const struct stmt *s = u->k->stages.v[k];
+        if (final_reader(u, s, inline_maps) != map) continue;
         if (found) return NULL; /* if there are two, each gets its own grid */
         found = s;
     }
     return found;
 }
 static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
-    for (int k = 0; k < u->k->stages.n; k++) {
-        const struct stmt *m = u->k->stages.v[k];
-        if (m->u.stage.op == RED_NONE && !is_inlined(m, inline_maps) && placed_in(u, m, inline_maps) == s) return true;
-    }
-    return false;
+    const struct stmt *map = final_reader(u, s, inline_maps);
+    return map && placed_in(u, map, inline_maps) == s;
 }
 /* The placed sum that adds up s; NULL: there is none. */
 static const struct stmt *added_up_by(struct plan *u, const struct stmt *s, bool inline_maps) {
