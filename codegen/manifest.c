@@ -128,7 +128,7 @@ static json_t *own_passes(const struct project *w) {
 }
 static json_t *number_or_null(double v) { return isfinite(v) ? json_integer((json_int_t)v) : json_null(); }
 static json_t *kernel_value(const struct project *w, struct program *p, const struct proc *q) {
-    struct work work = kernel_work(p->m->entry, q, NAN, &(struct sizes_of_run){manifest_size, p});
+    struct work work = kernel_work(p->m->entry, q, NAN, &(struct sizes_of_run){program_typical, p});
     json_t *e = json_pack(
         "{s:s, s:o, s:s, s:o, s:o, s:o}", "name", emit_proc_name(p->c, q, &p->emit), "nodes",
         manifest_lines(w, q->comment), "problem", q->problem ? problem_class_name(q->problem->cls) : "loops", "calls",

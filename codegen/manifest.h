@@ -10,8 +10,6 @@ json_t *manifest_text(const struct project *w, const char *s);
 json_t *manifest_lines(const struct project *w, const char *s); /* an array of its lines; empty for NULL */
 /* Does the entry call it? The parts that it launches are in the same file. */
 bool manifest_lists(const struct proc *p);
-/* The value of a symbol, for x_eval_int: the typical one; env is the program. */
-bool manifest_size(void *env, expr leaf, int64_t *v);
 /* Fills of_node: origin of a node of the model (interned) -> array of the names of its kernels; `lists` owns them. */
 void manifest_kernels(const struct project *w, struct map *of_node, json_t *lists);
 /* The graph at the time its groups became kernels; the module must have one. */

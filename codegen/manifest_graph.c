@@ -97,7 +97,7 @@ json_t *manifest_graph(const struct project *w) {
 /* Sizes that are only known at run time: -1. */
 static int64_t bytes_of(const struct program *p, expr e) {
     int64_t n;
-    return x_eval_int(e, manifest_size, (void *)p, &n) ? n : -1;
+    return x_eval_int(e, program_typical, (void *)p, &n) ? n : -1;
 }
 /* The position of each slot; -1: in the region, or unused. Slots come after those that they are part of. */
 static int64_t *places(const struct program *p) {

@@ -30,6 +30,3 @@ void manifest_kernels(const struct project *w, struct map *of_node, json_t *list
             json_array_append_new(list, json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
         }
 }
-bool manifest_size(void *env, expr leaf, int64_t *v) {
-    return leaf->op == X_SYM && (*v = program_reference(env, leaf->u.sym), true);
-}

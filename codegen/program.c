@@ -42,6 +42,9 @@ int64_t program_reference(const struct program *p, const struct sym *s) {
     int64_t v = p->o->reference ? p->o->reference(p->o->env, s) : 1;
     return v < s->lo ? s->lo : v > s->hi ? s->hi : v;
 }
+bool program_typical(void *env, expr leaf, int64_t *v) {
+    return leaf->op == X_SYM && (*v = program_reference(env, leaf->u.sym), true);
+}
 
 const char *program_needs(const struct program *p) { return p->o->c99_strict ? NULL : p->target->needs; }
 bool program_has_pool(const struct program *p) { return p->threads && !p->o->target->board; }

@@ -123,6 +123,7 @@ const char *program_targets(const struct program *p); /* "x86-64+x86-avx2" */
 const char *program_sym(struct program *p, const struct sym *s);
 /* Typical value of a symbol. */
 int64_t program_reference(const struct program *p, const struct sym *s);
+bool program_typical(void *env, expr leaf, int64_t *v); /* the same for x_eval_int; env: the program */
 const struct weight *program_weight(const struct program *p, const struct buf *b);
 /* Does the program include nn_pool.c, for users of POSIX threads? */
 bool program_has_pool(const struct program *p);

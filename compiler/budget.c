@@ -151,11 +151,6 @@ static void name_options(struct session *s, enum budget_item k, int64_t over, co
                         less >= over ? ", which is enough" : "");
     }
 }
-static bool size_of_sym(void *env, expr e, int64_t *v) {
-    if (e->op != X_SYM) return false;
-    *v = program_reference(env, e->u.sym);
-    return true;
-}
 /* The largest buffers at the step with the most memory in use. */
 static void name_worst(struct session *s, const struct program *p, struct text *help) {
     enum { SHOWN = 3 };
@@ -163,7 +158,8 @@ static void name_worst(struct session *s, const struct program *p, struct text *
     int n = plan->slots.n, worst = 0;
     int64_t *bytes = NEWN(&s->c->arena, int64_t, n + 1), most = -1;
     for (int k = 0; k < n; k++)
-        if (!slot_placed(&plan->slots.v[k]) || !x_eval_int(plan->slots.v[k].bytes, size_of_sym, (void *)p, &bytes[k]))
+        if (!slot_placed(&plan->slots.v[k]) ||
+            !x_eval_int(plan->slots.v[k].bytes, program_typical, (void *)p, &bytes[k]))
             bytes[k] = 0;
     for (int k = 0; k < n; k++) { /* only where a buffer begins can more be in use */
         int64_t alive = 0;

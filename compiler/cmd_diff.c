@@ -33,10 +33,6 @@ struct listed {
     struct map node;        /* key -> JSON */
     const char **made;      /* value -> the key of the node that gives it; NULL: an input or a constant */
 };
-static int value_in(const json_t *numbers, size_t k) {
-    const json_t *v = json_array_get(numbers, k);
-    return json_is_integer(v) ? (int)json_integer_value(v) : -1;
-}
 static void list_nodes(struct difference *d, const json_t *build, struct listed *out) {
     struct map seen = {.arena = &d->c->arena};
     const json_t *nodes = list(list(build, "graph"), "nodes");
@@ -52,7 +48,7 @@ static void list_nodes(struct difference *d, const json_t *build, struct listed 
         PUSH(&d->c->arena, &out->keys, key);
         map_put(&out->node, PKEY(key), n);
         for (size_t j = 0; j < json_array_size(list(n, "outputs")); j++)
-            if (value_in(list(n, "outputs"), j) >= 0) out->made[value_in(list(n, "outputs"), j)] = key;
+            if (facts_index(list(n, "outputs"), j) >= 0) out->made[facts_index(list(n, "outputs"), j)] = key;
     }
 }
 /* The types of what a node reads or gives: "f32[1,8], f32[8]". */
@@ -75,7 +71,7 @@ static void compare_sources(struct difference *d, const struct listed *a, const 
                             const json_t *nb, json_t *changes) {
     const json_t *ra = list(na, "inputs"), *rb = list(nb, "inputs");
     for (size_t k = 0; k < json_array_size(ra) && k < json_array_size(rb); k++) {
-        int va = value_in(ra, k), vb = value_in(rb, k);
+        int va = facts_index(ra, k), vb = facts_index(rb, k);
         const char *from = va < 0 ? NULL : a->made[va], *now = vb < 0 ? NULL : b->made[vb];
         bool both = (!from || map_get(&b->node, PKEY(from))) && (!now || map_get(&a->node, PKEY(now)));
         if (from == now || !both) continue;

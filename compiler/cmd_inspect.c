@@ -66,11 +66,15 @@ static const char *state_text(struct summary *s, const struct op_tally *t) {
     if (t->custom) return format(s->c, "   (custom: %s)", t->custom->spec);
     return t->supported ? "" : "   (not supported)";
 }
-static void print_values(struct summary *s, struct text *t, const char *title, struct value *const *v,
+static void print_values(struct ctx *c, struct text *t, int width, const char *title, struct value *const *v,
                          const char *const *names, int n) {
     for (int i = 0; i < n; i++)
-        text_printf(t, "%-11s %s: %s\n", i ? "" : title, diag_quote(&s->c->arena, names ? names[i] : v[i]->name),
-                    type_text(s->c, &v[i]->type));
+        text_printf(t, "%-*s %s: %s\n", width, i ? "" : title, diag_quote(&c->arena, names ? names[i] : v[i]->name),
+                    type_text(c, &v[i]->type));
+}
+void print_ends(const struct graph *g, struct text *t, int width) {
+    print_values(g->ctx, t, width, "inputs", g->top->params.v, NULL, g->top->params.n);
+    print_values(g->ctx, t, width, "outputs", g->top->results.v, g->outputs.v, g->top->results.n);
 }
 
 static void print_summary(struct summary *s) {
@@ -84,8 +88,7 @@ static void print_summary(struct summary *s) {
     for (int i = 0; i < g->opsets.n; i++)
         text_printf(&t, "%-11s %s %d\n", i ? "" : "opsets",
                     *g->opsets.v[i].domain ? diag_quote(a, g->opsets.v[i].domain) : "ai.onnx", g->opsets.v[i].version);
-    print_values(s, &t, "inputs", g->top->params.v, NULL, g->top->params.n);
-    print_values(s, &t, "outputs", g->top->results.v, g->outputs.v, g->top->results.n);
+    print_ends(g, &t, 11);
     for (int i = 0; i < g->syms.n; i++)
         text_printf(&t, "%-11s %s: %" PRId64 "..%" PRId64 "\n", i ? "" : "symbols", diag_quote(a, g->syms.v[i]->name),
                     g->syms.v[i]->lo, g->syms.v[i]->hi);
@@ -99,15 +102,19 @@ static void print_summary(struct summary *s) {
 }
 
 /* ---- for programs. Names are bytes; if they are not valid UTF-8 they are escaped, since JSON cannot hold them. */
-static json_t *json_values(struct summary *s, struct value *const *v, const char *const *names, int n) {
+static json_t *json_values(struct ctx *c, struct value *const *v, const char *const *names, int n) {
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
         json_t *o = json_object();
-        json_object_set_new(o, "name", json_name(&s->c->arena, names ? names[i] : v[i]->name));
-        json_object_set_new(o, "type", json_string(type_text(s->c, &v[i]->type)));
+        json_object_set_new(o, "name", json_name(&c->arena, names ? names[i] : v[i]->name));
+        json_object_set_new(o, "type", json_string(type_text(c, &v[i]->type)));
         json_array_append_new(list, o);
     }
     return list;
+}
+void json_ends(const struct graph *g, json_t *to) {
+    json_object_set_new(to, "inputs", json_values(g->ctx, g->top->params.v, NULL, g->top->params.n));
+    json_object_set_new(to, "outputs", json_values(g->ctx, g->top->results.v, g->outputs.v, g->top->results.n));
 }
 
 static void print_summary_json(struct summary *s) {
@@ -123,8 +130,7 @@ static void print_summary_json(struct summary *s) {
     for (int i = 0; i < g->opsets.n; i++)
         json_array_append_new(list, json_pack("{s:o, s:i}", "domain", json_name(&s->c->arena, g->opsets.v[i].domain),
                                               "version", g->opsets.v[i].version));
-    json_object_set_new(root, "inputs", json_values(s, g->top->params.v, NULL, g->top->params.n));
-    json_object_set_new(root, "outputs", json_values(s, g->top->results.v, g->outputs.v, g->top->results.n));
+    json_ends(g, root);
     json_object_set_new(root, "symbols", list = json_array());
     for (int i = 0; i < g->syms.n; i++)
         json_array_append_new(list,

@@ -4,32 +4,16 @@
 #include "compiler/graph/passes.h"
 #include "compiler/surgeon.h"
 
-static void print_values(struct ctx *c, struct text *t, const char *title, struct value *const *v,
-                         const char *const *names, int n) {
-    for (int k = 0; k < n; k++)
-        text_printf(t, "%-8s %s: %s\n", k ? "" : title, diag_quote(&c->arena, names ? names[k] : v[k]->name),
-                    type_text(c, &v[k]->type));
-}
-static json_t *json_values(struct ctx *c, struct value *const *v, const char *const *names, int n) {
-    json_t *list = json_array();
-    for (int k = 0; k < n; k++)
-        json_array_append_new(list, json_pack("{s:o, s:s}", "name", json_name(&c->arena, names ? names[k] : v[k]->name),
-                                              "type", type_text(c, &v[k]->type)));
-    return list;
-}
 static void report(struct ctx *c, const struct graph *g, const struct exported *e, bool json) {
-    const struct region *top = g->top;
     struct text t = {0};
     if (json) {
         json_t *o = exported_json(&c->arena, e);
-        json_object_set_new(o, "inputs", json_values(c, top->params.v, NULL, top->params.n));
-        json_object_set_new(o, "outputs", json_values(c, top->results.v, g->outputs.v, top->results.n));
+        json_ends(g, o);
         print_json(o);
         return;
     }
     text_printf(&t, "%s\n", exported_line(&c->arena, e));
-    print_values(c, &t, "inputs", top->params.v, NULL, top->params.n);
-    print_values(c, &t, "outputs", top->results.v, g->outputs.v, top->results.n);
+    print_ends(g, &t, 8);
     print_text(&t);
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/options.h"
 #include <jansson.h>
 
+struct graph;
 extern const struct command command_rows[]; /* name NULL ends; the first is used if a model is given in place of a
                                              * command */
 
@@ -45,6 +46,9 @@ void text_json(struct text *out, json_t *root); /* the same as text, without a l
 json_t *json_name(struct arena *a, const char *name);
 const char *json_key(struct arena *a, const char *name); /* the same as a key */
 const char *json_text(const json_t *o, const char *key); /* a string member; "" if there is none */
+/* A graph's inputs and outputs with their types (cmd_inspect.c): lines, with titles of that width; members of `to`. */
+void print_ends(const struct graph *g, struct text *t, int width);
+void json_ends(const struct graph *g, json_t *to);
 /* At the end: returns the status, or EXIT_ENV with a message if standard output could not be written. */
 int flush_output(int status);
 void progress_show(void); /* from now on */

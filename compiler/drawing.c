@@ -26,11 +26,6 @@ struct picture {
     int *box_of;                  /* node -> 1 + its box */
 };
 static const json_t *list(const json_t *o, const char *key) { return json_object_get(o, key); }
-/* An index in a list that facts.c has checked; -1: null. */
-static int number_in(const json_t *a, size_t k) {
-    const json_t *v = json_array_get(a, k);
-    return json_is_integer(v) ? (int)json_integer_value(v) : -1;
-}
 static int count(const json_t *a) { return (int)json_array_size(a); }
 static int add_box(struct picture *p, enum box_kind kind, int number, int h) {
     PUSH(&p->d.c->arena, &p->d.boxes, ((struct drawn_box){.w = WIDTH, .h = h}));
@@ -42,9 +37,9 @@ static const json_t *node(const struct picture *p, int n) { return json_array_ge
 static void each_value(struct picture *p, const json_t *group, const char *nodes, const char *key,
                        void (*fn)(struct picture *p, int value, int box), int box) {
     for (int k = 0; k < count(list(group, nodes)); k++) {
-        const json_t *values = list(node(p, number_in(list(group, nodes), (size_t)k)), key);
+        const json_t *values = list(node(p, facts_index(list(group, nodes), (size_t)k)), key);
         for (size_t j = 0; j < json_array_size(values); j++)
-            if (number_in(values, j) >= 0) fn(p, number_in(values, j), box);
+            if (facts_index(values, j) >= 0) fn(p, facts_index(values, j), box);
     }
 }
 static void makes(struct picture *p, int value, int box) { p->made[value] = 1 + box; }
@@ -70,15 +65,15 @@ static void add_groups(struct picture *p) {
         each_value(p, g, "nodes", "outputs", makes, box);
         each_value(p, g, "views", "inputs", reads, box);
         each_value(p, g, "nodes", "inputs", reads, box);
-        for (size_t j = 0; j < json_array_size(nodes); j++) p->box_of[number_in(nodes, j)] = 1 + box;
-        if (p->lines.n == before) add_owner(p, number_in(nodes, 0), box);
+        for (size_t j = 0; j < json_array_size(nodes); j++) p->box_of[facts_index(nodes, j)] = 1 + box;
+        if (p->lines.n == before) add_owner(p, facts_index(nodes, 0), box);
     }
 }
 static void add_ports(struct picture *p, enum box_kind kind, const char *key) {
     const json_t *of = list(p->graph, key);
     for (int k = 0; k < count(of); k++) {
         int box = add_box(p, kind, k, PORT_HEIGHT);
-        (kind == BOX_INPUT ? makes : reads)(p, number_in(of, (size_t)k), box);
+        (kind == BOX_INPUT ? makes : reads)(p, facts_index(of, (size_t)k), box);
     }
 }
 static int by_from(const void *a, const void *b) {

@@ -17,6 +17,10 @@ bool facts_is_folder(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
+int facts_index(const json_t *list, size_t k) {
+    const json_t *v = json_array_get(list, k);
+    return json_is_integer(v) ? (int)json_integer_value(v) : -1;
+}
 /* A regular file of the folder, not a link. */
 static bool map_inside(struct ctx *c, const char *folder, const char *name, struct mapped_file *f) {
     const char *path = format(c, "%s/%s", folder, name);

@@ -8,6 +8,8 @@
 bool facts_is_folder(const char *path);
 /* The manifest.json of a folder written by gcc2nn. NULL: a diagnostic was recorded. */
 json_t *facts_manifest(struct ctx *c, const char *folder);
+/* An index in a list of a manifest's graph; -1: null. */
+int facts_index(const json_t *list, size_t k);
 /* Name of each kernel -> its text: comment, helpers of its own, function. Texts that are too long for a page are cut,
  * and say so. Kernels that are not found are left out. NULL: a diagnostic was recorded. */
 json_t *facts_code(struct ctx *c, const char *folder, const json_t *manifest);

@@ -93,6 +93,11 @@ struct algorithm_wishes options_algorithms(const struct options *o) {
                                      .noff = o->algorithms_off.n,
                                      .weights = o->weights_precision};
 }
+static void no_such(struct ctx *c, const char *option, const char *what, const char *name, const char *const *names,
+                    int n) {
+    diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no %s %s%s", option, what,
+            diag_quote(&c->arena, name), did_you_mean(&c->arena, name, names, n));
+}
 bool rules_exist(struct ctx *c, const struct options *o) {
     const char **names = NEWN(&c->arena, const char *, rule_count());
     bool ok = true;
@@ -100,8 +105,7 @@ bool rules_exist(struct ctx *c, const struct options *o) {
     for (int k = 0; k < o->rules_off.n; k++) {
         const char *name = o->rules_off.v[k];
         if (rule_named(name)) continue;
-        diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-rule: there is no rule %s%s",
-                diag_quote(&c->arena, name), did_you_mean(&c->arena, name, names, rule_count()));
+        no_such(c, "no-rule", "rule", name, names, rule_count());
         diag_help(&c->diags, "`gcc2nn list-rules` names them");
         ok = false;
     }
@@ -118,9 +122,7 @@ bool algorithms_exist(struct ctx *c, const struct options *o) {
         const char *word = off ? o->algorithms_off.v[k - o->algorithms.n] : o->algorithms.v[k];
         const char *equals = strrchr(word, '='), *name = off || !equals ? word : equals + 1;
         if ((off && !strcmp(name, "all")) || algorithm_named(name)) continue;
-        diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no algorithm %s%s",
-                off ? "no-algorithm" : "algorithm", diag_quote(&c->arena, name),
-                did_you_mean(&c->arena, name, names, n));
+        no_such(c, off ? "no-algorithm" : "algorithm", "algorithm", name, names, n);
         ok = false;
     }
     return ok;
@@ -140,8 +142,7 @@ static bool pass_exists(struct session *s, const char *option, const char *name,
     }
     for (int k = 0; k < n; k++)
         if (!strcmp(names[k], name)) return true;
-    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no pass %s%s", option,
-            diag_quote(&s->c->arena, name), did_you_mean(&s->c->arena, name, names, n));
+    no_such(s->c, option, "pass", name, names, n);
     const char *all = "";
     for (int k = 0; k < n; k++) all = format(s->c, "%s%s%s", all, k ? " " : "", names[k]);
     diag_help(&s->c->diags, "it takes %s", all);

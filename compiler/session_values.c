@@ -131,11 +131,6 @@ const struct shape_option *session_contents(void *env, int k, const char *name, 
     *x = (struct shape_option){.name = name, .none = !v.present, .n = v.n, .v = shapes, .from = path};
     return x;
 }
-static bool typical_leaf(void *env, expr e, int64_t *v) {
-    if (e->op != X_SYM) return false;
-    *v = program_reference(env, e->u.sym);
-    return true;
-}
 /* Generated values that suit most models: small integers that are valid indices nearly everywhere, floats of both
  * signs, words. */
 static struct tensor *made_up(struct session *s, int k, const struct io *io) {
@@ -143,7 +138,7 @@ static struct tensor *made_up(struct session *s, int k, const struct io *io) {
     int64_t dims[32];
     s->made_up = true;
     for (int d = 0; d < io->buf->nlogical; d++)
-        if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
+        if (!x_eval_int(io->buf->logical[d], program_typical, (void *)s->w->program, &dims[d]))
             BUG("dim %d of input %s has no value", d, io->buf->name);
     int64_t bytes = tensor_bytes(io->buf->type, dims, io->buf->nlogical);
     if (bytes < 0 || !memory_can((size_t)bytes)) {
@@ -205,7 +200,7 @@ static bool first_state(struct session *s, const struct holder *p, struct tensor
         const struct buf *b = s->w->program->ins.v[p->first].buf;
         if (kept->v[k].input != p->first || b->type == STR) continue;
         for (int d = 0; d < b->nlogical; d++)
-            if (!x_eval_int(b->logical[d], typical_leaf, (void *)s->w->program, &dims[d])) return false;
+            if (!x_eval_int(b->logical[d], program_typical, (void *)s->w->program, &dims[d])) return false;
         to[0] = tensor_new(&s->c->arena, b->type, dims, b->nlogical);
         const struct tensor *init = kept->v[k].init;
         int64_t n = to[0] ? tensor_count(to[0]) : 0;

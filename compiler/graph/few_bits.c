@@ -51,7 +51,6 @@ static int64_t place(const struct weights *w, int64_t n, int64_t k, int64_t colu
 static int64_t place_of_scale(const struct weights *w, int64_t n, int64_t block) {
     return w->along_k ? place(w, n, block, w->n, blocks_of(w)) : w->along_n ? n : 0;
 }
-#define LEAST 1e-36 /* smaller magnitudes are rounded to 0, as in rows (lower/ops/ms_nbits.c) */
 /* The greatest magnitude in block b of column n; -1: not all are finite. */
 static double greatest(const struct tensor *floats, const struct weights *w, int64_t n, int64_t b) {
     double most = 0;
@@ -78,7 +77,7 @@ static bool round_weights(struct graph *g, const struct tensor *floats, struct w
     cells->name = floats->name;
     for (int64_t n = 0; n < w->n; n++)
         for (int64_t b = 0; b < blocks; b++) {
-            double most = greatest(floats, w, n, b), scale = most > LEAST ? (double)(float)(most / TOP) : 0;
+            double most = greatest(floats, w, n, b), scale = most > ROUNDED_LEAST ? (double)(float)(most / TOP) : 0;
             if (most < 0) return false;
             tensor_set_f(scales, place_of_scale(w, n, b), scale);
             for (int64_t k = b * w->block; scale > 0 && k < (b + 1) * w->block && k < w->k; k++) {

@@ -125,6 +125,7 @@ struct opset {
 struct metadata {
     const char *key, *value;
 };
+#define ROUNDED_LEAST 1e-36 /* a block of floats whose magnitudes are smaller is rounded to zeros */
 /* Products of bytes: what the user allows to be rounded to bytes in blocks, and what the target gains by. */
 struct byte_products {
     bool operands, weights; /* floats that weights in blocks multiply; constant weights of floats */

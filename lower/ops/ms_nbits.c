@@ -105,7 +105,7 @@ enum { MOST_TOGETHER = 1 << 15 }; /* cells of a block, whose products a sum of 3
 static void op_quantizedrows(void) {
     T a = in(0), given = in(1);
     if (has(given)) require(eq(dim(given, rank(given) - 1), idx(int_attr("K"))), "the last axis of A is not K");
-    E rows = dim(a, 0), n = dim(a, 1), least = typed(F32, 1e-36); /* smaller ones count as 0 */
+    E rows = dim(a, 0), n = dim(a, 1), least = typed(F32, ROUNDED_LEAST);
     X o = axes(list1(rows)), s = list1(raxis(n, "cell"));
     T bits = reduce("most", I32, o, RED_MAX, s, bitcast_(I32, abs_(cast(F32, at(a, cat(o, s))))), num(0));
     o = axes(list1(rows));
