@@ -47,9 +47,8 @@ const char *c_ident(struct ctx *c, const char *name) {
     char b[64];
     size_t n = 0;
     for (const char *s = name ? name : ""; *s && n < 46; s++) {
-        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'), digit = *s >= '0' && *s <= '9';
-        if (letter || digit) {
-            if (digit && n == 0) b[n++] = 'v';
+        if (is_letter(*s) || is_digit(*s)) {
+            if (is_digit(*s) && n == 0) b[n++] = 'v';
             b[n++] = *s;
         } else if (n > 0 && b[n - 1] != '_') {
             b[n++] = '_';
@@ -87,7 +86,7 @@ const char *names_add(struct names *n, const char *name) {
     s = base;
     size_t len = strlen(base);
     /* after a digit the number needs a separator: x1 and 2 must not become x12 */
-    const char *sep = len && base[len - 1] >= '0' && base[len - 1] <= '9' ? "_" : "";
+    const char *sep = len && is_digit(base[len - 1]) ? "_" : "";
     for (int i = 2; is_taken(n, s); i++) s = internf(n->c->names, "%s%s%d", base, sep, i);
     map_put(&n->taken, PKEY(s), (void *)s);
     PUSH(&n->c->arena, &n->stack, s);
@@ -102,7 +101,7 @@ void names_take(struct names *n, const char *ident) {
 const char *names_numbered(struct names *n, const char *name) {
     const char *base = c_ident(n->c, name);
     size_t len = strlen(base);
-    const char *sep = base[len - 1] >= '0' && base[len - 1] <= '9' ? "_" : "";
+    const char *sep = is_digit(base[len - 1]) ? "_" : "";
     for (int i = 0;; i++) {
         const char *s = internf(n->c->names, "%s%s%d", base, sep, i);
         if (!is_taken(n, s) && !is_reserved(s)) return names_add(n, s);

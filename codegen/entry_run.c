@@ -144,9 +144,7 @@ static void device_end(struct fe *f, struct text *out) {
 static bool mentions(const char *text, const char *what) {
     const char *s = text;
     while ((s = strstr(s, what))) {
-        char before = s > text ? s[-1] : ' ';
-        if (before != '_' && !(before >= '0' && before <= '9') && !((before | 32) >= 'a' && (before | 32) <= 'z'))
-            return true;
+        if (s == text || !in_word(s[-1])) return true;
         s++;
     }
     return false;

@@ -130,7 +130,7 @@ bool take_warning(struct options *o, const char *value, struct text *problem) {
         if (strncmp(value, forms[k].word, n) != 0 || (forms[k].all && *s && *s != '=')) continue;
         if (forms[k].all && *s) s++;
         char *end = NULL;
-        long code = *s == 'E' && s[1] >= '0' && s[1] <= '9' ? strtol(s + 1, &end, 10) : 0;
+        long code = *s == 'E' && is_digit(s[1]) ? strtol(s + 1, &end, 10) : 0;
         bool all = forms[k].all && s == value + n;
         if (!all && (!end || *end || code > 9999 || !diag_explain((int)code)))
             return text_printf(problem, "there is no code `%s`; messages end with theirs, such as E0302", s), false;
@@ -428,9 +428,8 @@ SETTER(take_steps, steps, true)
 SETTER(take_proc, proc, false)
 SETTER(take_kernel, kernel, false)
 bool take_name(struct options *o, const char *value, struct text *problem) {
-    bool ok = *value && (*value < '0' || *value > '9');
-    for (const char *s = value; *s && ok; s++)
-        ok = *s == '_' || (*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
+    bool ok = *value && !is_digit(*value);
+    for (const char *s = value; *s && ok; s++) ok = in_word(*s);
     if (ok) o->name = value;
     else text_printf(problem, "`%s` is not a name in C", value);
     return ok;

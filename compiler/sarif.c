@@ -12,7 +12,7 @@ static const char *uri_of(struct arena *a, const char *path, size_t n) {
     struct text t = {0};
     for (size_t k = 0; k < n; k++) {
         unsigned char c = (unsigned char)path[k];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("/._-~", c);
+        bool plain = in_word((char)c) || strchr("/.-~", c);
         text_printf(&t, plain ? "%c" : "%%%02X", c);
     }
     return text_take(&t, a);

@@ -42,13 +42,11 @@ static bool accept(struct reader *r, const char *punct) {
     r->p += n;
     return true;
 }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static const char *word(struct reader *r) {
     blanks(r);
     const char *from = r->p;
-    if (r->p == r->end || !is_letter(*r->p)) return NULL;
-    while (r->p < r->end && (is_letter(*r->p) || is_digit(*r->p))) r->p++;
+    if (r->p == r->end || !begins_word(*r->p)) return NULL;
+    while (r->p < r->end && in_word(*r->p)) r->p++;
     return internn(r->s->c->names, from, (size_t)(r->p - from));
 }
 

@@ -52,10 +52,7 @@ struct customs {
 /* A C identifier from an arbitrary name. */
 const char *c_word(struct ctx *c, const char *s) {
     struct text t = {0};
-    for (; *s && t.n < 40; s++) {
-        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
-        text_char(&t, letter ? *s : '_');
-    }
+    for (; *s && t.n < 40; s++) text_char(&t, in_word(*s) ? *s : '_');
     return text_take(&t, &c->arena);
 }
 /* The name for its files in the output; further files of the same name get numbers. */

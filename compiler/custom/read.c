@@ -561,9 +561,7 @@ static bool is_op_name(const char *s) {
     const char *colon = strrchr(s, ':');
     if (!colon || colon == s || !colon[1]) return false;
     for (const char *p = s; *p; p++)
-        if (p != colon && !((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-                            *p == '_' || *p == '.' || *p == '-'))
-            return false;
+        if (p != colon && !in_word(*p) && *p != '.' && *p != '-') return false;
     return true;
 }
 /* A formula is inlined where it is used; any other function is called for each cell, which a note says. */

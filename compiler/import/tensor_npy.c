@@ -56,7 +56,7 @@ static bool take_quoted(struct cursor *c, const char **s, size_t *n) {
 static bool take_int(struct cursor *c, int64_t *v) {
     skip_space(c);
     const char *start = c->at;
-    for (*v = 0; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
+    for (*v = 0; c->at < c->end && is_digit(*c->at); c->at++)
         if (!mul_ok(*v, 10, v) || !add_ok(*v, *c->at - '0', v)) return false;
     return c->at > start;
 }

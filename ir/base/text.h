@@ -15,6 +15,12 @@
 #define NN_PRINTF(f, a)
 #endif
 
+/* ASCII, whatever the locale is. */
+static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static inline bool begins_word(char c) { return is_letter(c) || c == '_'; } /* of C */
+static inline bool in_word(char c) { return begins_word(c) || is_digit(c); }
+
 /* A growing text in malloc'd memory; s is always NUL-terminated once anything was added (else NULL). */
 struct text {
     char *s;

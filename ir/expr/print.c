@@ -16,10 +16,9 @@ static const char *const reserved[] = {"for",   "if",     "else",  "alloc",   "f
                                        "true",  "false",  "nan",   "inf",     "nan64",    "inf64", "and",     "or",
                                        "in",    "out",    "inout", "poison",  "todo",     "bind",  "foreign", NULL};
 bool is_plain_name(const char *s) {
-    if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
+    if (!begins_word(*s)) return false;
     for (const char *p = s; *p; p++)
-        if (!(*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')))
-            return false;
+        if (!in_word(*p)) return false;
     for (int k = 0; reserved[k]; k++)
         if (!strcmp(s, reserved[k])) return false;
     return true;

@@ -58,13 +58,10 @@ bool p_enter(struct parser *p) {
 }
 void p_leave(struct parser *p) { p->depth--; }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
 static size_t word_length(const char *s, const char *more) {
     size_t n = 0;
-    if (is_letter(*s) || (*s && strchr(more, *s)))
-        while (is_letter(s[n]) || is_digit(s[n]) || (s[n] && strchr(more, s[n]))) n++;
+    if (begins_word(*s) || (*s && strchr(more, *s)))
+        while (in_word(s[n]) || (s[n] && strchr(more, s[n]))) n++;
     return n;
 }
 

@@ -31,9 +31,7 @@ static struct sym *p_sym_def(struct parser *p, bool produced) {
 static const char *p_value_name(struct parser *p) {
     p_expect(p, "%");
     size_t n = 0;
-    while ((p->at[n] >= '0' && p->at[n] <= '9') || (p->at[n] >= 'a' && p->at[n] <= 'z') ||
-           (p->at[n] >= 'A' && p->at[n] <= 'Z') || p->at[n] == '_')
-        n++;
+    while (in_word(p->at[n])) n++;
     if (!n) p_fail(p, E_PARSE, "expected a value's name after %%");
     const char *s = internn(p->c->names, p->at, n);
     p->at += n;

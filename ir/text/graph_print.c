@@ -42,12 +42,9 @@ static void print_cstring(struct text *t, const char *s) { print_string(t, s, st
 
 /* Letters, digits and _, plus the characters of `more`; not starting with a digit; no word that opens a line. */
 static bool is_word(const char *s, const char *more) {
-    if (!*s || (*s >= '0' && *s <= '9') || strcmp(s, "_") == 0 || strcmp(s, "return") == 0 || strcmp(s, "size") == 0)
-        return false;
+    if (!*s || is_digit(*s) || strcmp(s, "_") == 0 || strcmp(s, "return") == 0 || strcmp(s, "size") == 0) return false;
     for (; *s; s++)
-        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_' ||
-              strchr(more, *s)))
-            return false;
+        if (!in_word(*s) && !strchr(more, *s)) return false;
     return true;
 }
 

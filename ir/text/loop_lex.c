@@ -18,8 +18,6 @@ void parse_error(struct parser *p, int line, const char *fmt, ...) {
 }
 
 /* ---- tokens */
-static bool is_alpha(char ch) { return ch == '_' || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
-static bool is_digit(char ch) { return ch >= '0' && ch <= '9'; }
 static char char_at(const struct parser *p, size_t at) { return at < p->n ? p->text[at] : '\n'; }
 
 static struct token *add_token(struct parser *p, enum token_kind kind, size_t from, size_t to, int line) {
@@ -93,7 +91,7 @@ static size_t lex_number(struct parser *p, size_t at, int line) {
         }
     }
     size_t end = at;
-    while (is_alpha(char_at(p, at)) || is_digit(char_at(p, at))) at++;
+    while (in_word(char_at(p, at))) at++;
     enum dtype suffix = at > end ? dtype_by_name(p->text + end, at - end) : NONE;
     bool value_type =
         suffix != NONE && suffix != BOOL && suffix != STR && suffix != IDX && dtype_value(suffix) == suffix;
@@ -171,9 +169,9 @@ static size_t lex_line(struct parser *p, size_t at, int line, int *open) {
             trim(&p->l.remark, &p->l.nremark);
             break;
         }
-        if (is_alpha(ch)) {
+        if (begins_word(ch)) {
             size_t from = at;
-            while (is_alpha(char_at(p, at)) || is_digit(char_at(p, at))) at++;
+            while (in_word(char_at(p, at))) at++;
             add_token(p, T_NAME, from, at, line);
         } else if (is_digit(ch)) at = lex_number(p, at, line);
         else if (ch == '"') at = lex_quoted(p, at, line);

@@ -45,7 +45,7 @@ static const char *short_name(struct printer *p, const char *name) {
     const char *dot = strrchr(name, '.');
     char *s = arena_printf(&p->c->arena, "%s", dot && dot[1] ? dot + 1 : name);
     for (char *q = s; *q; q++)
-        if (!(*q == '_' || (*q >= 'a' && *q <= 'z') || (*q >= 'A' && *q <= 'Z') || (*q >= '0' && *q <= '9'))) *q = '_';
+        if (!in_word(*q)) *q = '_';
     return is_plain_name(s) ? s : arena_printf(&p->c->arena, "v_%s", s);
 }
 static struct given *give(struct printer *p, const void *key, const char *name) {

@@ -33,7 +33,7 @@ static const struct sym *find_sym(const struct node *n, const char *kind, int k)
     size_t length = strlen(kind);
     for (int j = 0; j < n->syms.n; j++) {
         const char *name = n->syms.v[j]->name;
-        if (!strncmp(name, kind, length) && name[length] >= '0' && name[length] <= '9' && !k--) return n->syms.v[j];
+        if (!strncmp(name, kind, length) && is_digit(name[length]) && !k--) return n->syms.v[j];
     }
     return NULL;
 }

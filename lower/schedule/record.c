@@ -11,7 +11,7 @@ const char *record_point(struct arena *a, const char *line, size_t n) {
     static const char cycles[] = " cycles";
     size_t end = n, unit = sizeof cycles - 1;
     if (n > unit && !memcmp(line + n - unit, cycles, unit)) {
-        for (end = n - unit; end && line[end - 1] >= '0' && line[end - 1] <= '9';) end--;
+        for (end = n - unit; end && is_digit(line[end - 1]);) end--;
         end = end > 2 && !memcmp(line + end - 2, "; ", 2) ? end - 2 : n;
     }
     return arena_printf(a, "%.*s", (int)end, line);
