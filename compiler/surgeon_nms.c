@@ -107,11 +107,6 @@ static struct value *scores_of(struct surgery *s, struct value *v, const char *n
 }
 
 /* ---- the nodes */
-static struct value *scalar(struct surgery *s, double v) {
-    struct tensor *t = tensor_new(&s->c->arena, F32, NULL, 0);
-    tensor_set_f(t, 0, v);
-    return graph_const(s->g, "", t);
-}
 bool surgery_nms(struct surgery *s, const char *word) {
     static const int64_t batch_and_box[] = {0, 2};
     struct wish w;
@@ -130,7 +125,8 @@ bool surgery_nms(struct surgery *s, const char *word) {
     struct value *scores =
         boxes ? scores_of(s, s->g->top->results.v[p], w.text[SCORES], boxes, given->type.rank == 3) : NULL;
     if (!scores) return false;
-    struct value *const ins[] = {boxes, scores, graph_ints(s->g, &most, 1), scalar(s, iou), scalar(s, score)};
+    struct value *const ins[] = {boxes, scores, graph_ints(s->g, &most, 1), graph_scalar_f32(s->g, "", iou),
+                                 graph_scalar_f32(s->g, "", score)};
     struct node *nms = surgery_node(s, option, "NonMaxSuppression", ins, 5);
     node_set_int(nms, "center_point_box", centre);
     struct value *where = nms->outs.v[0], *columns = op(s, "Gather", where, graph_ints(s->g, batch_and_box, 2));

@@ -86,13 +86,6 @@ static bool outline_beside(struct lowering *l, const struct algorithm_query *of,
     text_free(&why);
     return ok;
 }
-static void move_before(struct stmt *at, struct block *stmts) {
-    for (struct stmt *s = stmts->first, *next; s; s = next) {
-        next = s->next;
-        stmt_remove(s);
-        stmt_insert_before(at, s);
-    }
-}
 /* Makes one or more kernels of each part; buffers that other parts read are not local to one. The loops over bands, if
  * there are any, are the last statement of `around`. */
 static bool outline_parts(struct lowering *l, const struct algorithm_query *q, const struct algorithm *row,
@@ -110,7 +103,7 @@ static bool outline_parts(struct lowering *l, const struct algorithm_query *q, c
         struct block before = {0}, *bands = l->block;
         if (p->once && bands != around) l->block = &before;
         ok = outline_beside(l, q, &p->stmts, node, name);
-        if (p->once && bands != around) move_before(around->last, &before), l->block = bands;
+        if (p->once && bands != around) block_move_before(around->last, &before), l->block = bands;
     }
     l->nodes = nodes, l->sizes = outer;
     return ok;

@@ -183,8 +183,8 @@ static int least_inputs(const struct node *n) {
 }
 static void node(struct exporter *x, struct onnx_body *b, const struct node *n) {
     const struct attr *captures = node_attr(n, "captures");
-    int own = n->ins.n - (captures ? (int)captures->u.i : 0), nins = own, least = least_inputs(n);
-    while (nins && !n->ins.v[nins - 1]) nins--;
+    int own = n->ins.n - (captures ? (int)captures->u.i : 0), nins = values_given(n->ins.v, own);
+    int least = least_inputs(n);
     if (nins < least) nins = least;
     const char **ins = NEWN(&x->c->arena, const char *, nins), **outs = NEWN(&x->c->arena, const char *, n->outs.n);
     for (int k = 0; k < nins; k++) ins[k] = k < own && n->ins.v[k] ? onnx_name(x, n->ins.v[k]) : "";

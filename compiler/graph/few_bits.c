@@ -170,9 +170,7 @@ static void keep_few_bits(void *env, struct node *n) {
                 OWN_ORIGIN(n)))
         return;
     struct value *ins[] = {n->ins.v[0], packed_cells(g, &w), scales(g, &w), packed_zeros(g, &w), NULL, node_in(n, 2)};
-    int count = 6;
-    while (!ins[count - 1]) count--;
-    struct node *made = node_new(n->in, n, row->blocks.domain, row->blocks.name, ins, count, 1);
+    struct node *made = node_new(n->in, n, row->blocks.domain, row->blocks.name, ins, values_given(ins, 6), 1);
     struct value *y = made->outs.v[0], *old = n->outs.v[0];
     made->origin = n->origin;
     node_set_int(made, "K", w.k), node_set_int(made, "N", w.n), node_set_int(made, "bits", w.bits);

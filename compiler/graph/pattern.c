@@ -104,11 +104,6 @@ static bool match_value(const struct pattern *p, struct value *v, struct match *
     *known = v;
     return is_which(v, p->which);
 }
-static int given(const struct node *n) {
-    int k = n->ins.n;
-    while (k && !n->ins.v[k - 1]) k--;
-    return k;
-}
 static bool match_operands(const struct pattern *p, struct node *n, struct match *m, bool swapped) {
     for (int k = 0; k < p->n; k++)
         if (!match_value(p->arg[k], n->ins.v[swapped ? 1 - k : k], m)) return false;
@@ -120,7 +115,7 @@ bool pattern_match(const struct pattern *p, struct node *n, struct match *m) {
     if (!named || !n->op || !n->op->define || n->op->flags & (OP_RANDOM | OP_EFFECT)) return false;
     if (!n->outs.n || !n->outs.v[0] || (p->place == 0 && n->outs.n > 1)) return false;
     if (p->alone && n->outs.v[0]->uses.n != 1) return false;
-    int ins = given(n);
+    int ins = values_given(n->ins.v, n->ins.n);
     if (ins < p->n || (ins > p->n && !p->more)) return false;
     struct match before = *m;
     m->node[p->place] = n;

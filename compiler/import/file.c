@@ -127,7 +127,6 @@ bool file_put(struct diags *d, const char *path, const void *bytes, size_t n) {
     return false;
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 bool folder_paths(struct arena *a, const char *path, path_list *out) {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = folder >= 0 ? folder_entries(folder) : NULL;
@@ -136,7 +135,7 @@ bool folder_paths(struct arena *a, const char *path, path_list *out) {
     for (const char *name; d && (name = next_entry(d));)
         if (*name != '.') PUSH(a, out, arena_printf(a, "%s/%s", path, name));
     if (d) closedir(d);
-    if (out->n) qsort(out->v, (size_t)out->n, sizeof *out->v, by_text);
+    if (out->n) qsort(out->v, (size_t)out->n, sizeof *out->v, text_order);
     errno = error;
     return d != NULL;
 }

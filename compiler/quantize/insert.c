@@ -9,11 +9,6 @@
 #include <string.h>
 
 /* ---- nodes */
-static struct value *scalar_f32(struct graph *g, const char *name, double v) {
-    struct tensor *t = tensor_new(&g->ctx->arena, F32, NULL, 0);
-    tensor_set_f(t, 0, v);
-    return graph_const(g, name, t);
-}
 static const char *named(struct graph *g, const struct value *v, const char *what) {
     return *v->name ? internf(g->ctx->names, "%s_%s", v->name, what) : "";
 }
@@ -42,8 +37,8 @@ static struct value *rounded_point(const struct insertion *x, const struct quant
     struct value *v = p->value;
     struct quantity q = quantity_of(x, p);
     struct node *before = v->def ? v->def->next : g->top->first;
-    struct value *scale = scalar_f32(g, named(g, v, "scale"), (double)q.scale), *zero = graph_scalar(g, I8, q.zero),
-                 *ins[] = {v, scale, zero};
+    struct value *scale = graph_scalar_f32(g, named(g, v, "scale"), (double)q.scale),
+                 *zero = graph_scalar(g, I8, q.zero), *ins[] = {v, scale, zero};
     zero->name = named(g, v, "zero_point");
     struct node *n = node_new(g->top, before, "", "QuantizeLinear", ins, 3, 1);
     struct value *codes = typed_result(n, I8, v, named(g, v, "quantized"));

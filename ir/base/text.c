@@ -38,6 +38,7 @@ void text_free(struct text *t) {
     *t = (struct text){0};
 }
 
+int text_order(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 bool ends_with(const char *s, const char *end) {
     size_t n = strlen(s), m = strlen(end);
     return n >= m && strcmp(s + n - m, end) == 0;

@@ -34,6 +34,7 @@ void text_vprintf(struct text *t, const char *fmt, va_list ap);
 void text_indent(struct text *t, int depth); /* 2 spaces per level */
 void text_free(struct text *t);
 bool ends_with(const char *s, const char *end);
+int text_order(const void *a, const void *b);     /* of two const char *, for qsort */
 char *text_take(struct text *t, struct arena *a); /* as a string of the arena; the text is empty afterwards */
 /* Shortest decimal text that reads back as the same float / double ("1.0", "0.1", "inf", "-inf", "nan"); locale-free.
  */

@@ -79,6 +79,11 @@ struct value *graph_scalar(struct graph *g, enum dtype t, int64_t v) {
     tensor_set_i(x, 0, v);
     return graph_const(g, "", x);
 }
+struct value *graph_scalar_f32(struct graph *g, const char *name, double v) {
+    struct tensor *x = tensor_new(&g->ctx->arena, F32, NULL, 0);
+    tensor_set_f(x, 0, v);
+    return graph_const(g, name, x);
+}
 
 /* ---- use lists */
 static void add_use(struct graph *g, struct value *v, struct node *n, struct region *r, int index) {
@@ -321,6 +326,10 @@ bool type_may_have_one_element(struct ctx *c, const struct type *t) {
 }
 struct node *value_only_reader(const struct value *v) {
     return v->uses.n == 1 ? v->uses.v[0].node : NULL;
+}
+int values_given(struct value *const *v, int n) {
+    while (n && !v[n - 1]) n--;
+    return n;
 }
 bool value_is_holder(const struct value *v) {
     return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;

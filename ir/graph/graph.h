@@ -169,10 +169,12 @@ struct value *graph_const(struct graph *g, const char *name,
                           const struct tensor *t);                  /* type and (small integers) elems are set */
 struct value *graph_ints(struct graph *g, const int64_t *v, int n); /* a constant of rank 1 */
 struct value *graph_scalar(struct graph *g, enum dtype t, int64_t v);
+struct value *graph_scalar_f32(struct graph *g, const char *name, double v);
 /* Appended to r, or put before `before` when not NULL. Outputs are new values without type. */
 struct node *node_new(struct region *r, struct node *before, const char *domain, const char *op_type,
                       struct value *const *ins, int nins, int nouts);
 struct value *node_in(const struct node *n, int k);              /* input k; NULL: there is none */
+int values_given(struct value *const *v, int n);                 /* without those that are absent at the end */
 bool node_is_used(const struct node *n);                         /* by other nodes, or for its effect */
 struct value *node_out(struct node *n, int k, const char *name); /* creates output k if it is missing */
 void node_set_input(struct node *n, int k, struct value *v);     /* v may be NULL; grows the list */

@@ -268,6 +268,12 @@ void block_move(struct block *to, struct block *from) {
     to->last = from->last;
     from->first = from->last = NULL;
 }
+void block_move_before(struct stmt *at, struct block *from) {
+    for (struct stmt *s; (s = from->first);) {
+        stmt_remove(s);
+        stmt_insert_before(at, s);
+    }
+}
 void stmt_replace(struct stmt *s, struct block *body) {
     struct stmt *first = body->first, *last = body->last;
     if (first) {

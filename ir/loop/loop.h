@@ -236,6 +236,7 @@ void stmt_insert_after(struct stmt *at, struct stmt *s);
 void stmt_remove(struct stmt *s); /* unlink */
 /* Appends all statements of `from`, which may be a copy returned by value, to `to`; from is emptied. */
 void block_move(struct block *to, struct block *from);
+void block_move_before(struct stmt *at, struct block *from); /* the same, in front of a statement */
 /* Replaces s by the statements of `body` (body is emptied, s unlinked). */
 void stmt_replace(struct stmt *s, struct block *body);
 struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */

@@ -86,11 +86,9 @@ static void print_operand(struct dims *p, struct text *t, expr e, bool first) {
     if (paren) text_char(t, ')');
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
 /* Adds the texts of n operands, sorted and separated by `between`; frees them. */
 static void add_sorted(struct text *t, char **texts, int n, const char *between) {
-    qsort(texts, (size_t)n, sizeof *texts, by_text);
+    qsort(texts, (size_t)n, sizeof *texts, text_order);
     for (int i = 0; i < n; i++) {
         text_printf(t, "%s%s", i ? between : "", texts[i]);
         free(texts[i]);

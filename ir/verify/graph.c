@@ -129,15 +129,10 @@ static int slot_count(const struct op_slot *s, int *required, bool *variadic) {
     return n;
 }
 
-static int given(struct value *const *v, int n) {
-    while (n && !v[n - 1]) n--;
-    return n;
-}
-
 static void check_arity(struct verifier *v, const struct node *n, bool has_regions) {
     int required;
     bool variadic;
-    int slots = slot_count(n->op->ins, &required, &variadic), ins = given(n->ins.v, n->ins.n);
+    int slots = slot_count(n->op->ins, &required, &variadic), ins = values_given(n->ins.v, n->ins.n);
     /* captured values come after the op's own inputs */
     if (ins > slots && !variadic && !has_regions)
         refuse(v, E_ARITY, n, "%d inputs, but the operator takes at most %d", ins, slots);
@@ -145,7 +140,7 @@ static void check_arity(struct verifier *v, const struct node *n, bool has_regio
         if (!(n->op->ins[k].flags & OPTIONAL) && (k >= ins || !n->ins.v[k]))
             refuse(v, E_ARITY, n, "input %d \"%s\" is missing", k, n->op->ins[k].name);
     slots = slot_count(n->op->outs, &required, &variadic);
-    if (given(n->outs.v, n->outs.n) > slots && !variadic)
+    if (values_given(n->outs.v, n->outs.n) > slots && !variadic)
         refuse(v, E_ARITY, n, "%d outputs, but the operator gives at most %d", n->outs.n, slots);
 }
 

@@ -12,20 +12,13 @@ const struct instr_row *printed_instr(const struct printing *o, const char *name
     return NULL;
 }
 
-void move_before(struct stmt *at, struct block *from) {
-    while (from->first) {
-        struct stmt *s = from->first;
-        stmt_remove(s);
-        stmt_insert_before(at, s);
-    }
-}
 void copy_with(struct ctx *c, struct stmt *at, struct block *body, const struct var *var, expr value) {
     struct block copy = clone_block(c, body), b = {0};
     block_move(&b, &copy);
     struct subst s = {.map = {.arena = &c->arena}};
     map_put(&s.map, PKEY(var), (void *)value);
     subst_block(c, &b, &s);
-    move_before(at, &b);
+    block_move_before(at, &b);
 }
 void write_out(struct ctx *c, struct stmt *loop, int64_t extent) {
     for (int64_t i = 0; i < extent; i++) copy_with(c, loop, &loop->u.loop.body, loop->u.loop.var, x_int(c, i));

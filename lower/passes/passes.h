@@ -40,7 +40,5 @@ void copy_with(struct ctx *c, struct stmt *at, struct block *body, const struct 
 /* Unrolls a loop completely. */
 void write_out(struct ctx *c, struct stmt *loop, int64_t extent);
 void unroll_loops(struct ctx *c, struct proc *p); /* as the pass does */
-/* Moves the statements of `from` before `at`. */
-void move_before(struct stmt *at, struct block *from);
-enum { MAX_WRITTEN = 1 << 14 }; /* statements that one loop may become */
+enum { MAX_WRITTEN = 1 << 14 };                   /* statements that one loop may become */
 #endif

@@ -301,7 +301,7 @@ static void vectorise(struct vectoriser *x, struct stmt *s) {
         map_put(&sub.map, PKEY(v), (void *)(lane ? x_addi(x->c, x_var(x->c, lane), at) : x_int(x->c, at)));
         subst_block(x->c, &one, &sub);
         if (lane) wrap_stores(x, &one, lane, width);
-        move_before(s, &one);
+        block_move_before(s, &one);
         at += width;
     }
     stmt_remove(s);

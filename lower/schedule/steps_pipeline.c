@@ -128,10 +128,7 @@ static void pipe_loop(struct pipe *q) {
     block_move(pro, &copy);
     subst_var(s, pro, v, x_int(c, 0));
     use_slot(q, pro, x_int(c, 0));
-    for (struct stmt *t; (t = pro->first);) {
-        stmt_remove(t);
-        stmt_insert_before(loop, t);
-    }
+    block_move_before(loop, pro);
     if (shared) stmt_insert_before(loop, s_new(c, S_BARRIER));
     subst_var(s, fill, v, next);
     use_slot(q, fill, x_modi(c, next, 2));

@@ -67,7 +67,6 @@ bool stmt_names(const struct stmt *t, const struct buf *b) {
     return false;
 }
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 /* Finds the loops named `name`. Those in an instruction's body do not count: they only define its meaning. */
 bool find_loops(struct step_run *s, const char *name, struct stmts *out) {
     struct stmts all = {0};
@@ -79,7 +78,7 @@ bool find_loops(struct step_run *s, const char *name, struct stmts *out) {
         PUSH(&s->tmp, &names, all.v[k]->u.loop.var->name);
     }
     if (out->n) return true;
-    if (names.n) qsort(names.v, (size_t)names.n, sizeof *names.v, by_text);
+    if (names.n) qsort(names.v, (size_t)names.n, sizeof *names.v, text_order);
     struct text t = {0};
     for (int k = 0; k < names.n; k++)
         if (!k || strcmp(names.v[k], names.v[k - 1])) text_printf(&t, " %s", names.v[k]);
