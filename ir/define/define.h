@@ -175,8 +175,9 @@ void help(const char *text);                                          /* what to
 typedef struct value *V;
 struct node *
 def_node(void); /* the node that is expanded or defined: for attributes of kinds without an accessor, and regions */
-V gin(int k);   /* input value, NULL when absent */
-void gout(int k, V v); /* result k */
+struct arena *def_arena(void); /* of its compilation */
+V gin(int k);                  /* input value, NULL when absent */
+void gout(int k, V v);         /* result k */
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs);
 #define N_OP(op, ...)                                                                                                  \
     n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)

@@ -294,6 +294,9 @@ void require_that(E cond, const char *fmt, ...) {
 struct node *def_node(void) {
     return def_now->n;
 }
+struct arena *def_arena(void) {
+    return &def_now->c->arena;
+}
 V gin(int k) { return k < def_now->n->ins.n ? def_now->n->ins.v[k] : NULL; }
 void gout(int k, V v) {
     struct node *n = def_now->n;

@@ -327,6 +327,11 @@ bool type_may_have_one_element(struct ctx *c, const struct type *t) {
 struct node *value_only_reader(const struct value *v) {
     return v->uses.n == 1 ? v->uses.v[0].node : NULL;
 }
+bool node_reads_any(const struct node *n, const struct map *set) {
+    for (int k = 0; k < n->ins.n; k++)
+        if (n->ins.v[k] && map_get(set, PKEY(n->ins.v[k]))) return true;
+    return false;
+}
 int values_given(struct value *const *v, int n) {
     while (n && !v[n - 1]) n--;
     return n;

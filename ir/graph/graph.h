@@ -173,13 +173,14 @@ struct value *graph_scalar_f32(struct graph *g, const char *name, double v);
 /* Appended to r, or put before `before` when not NULL. Outputs are new values without type. */
 struct node *node_new(struct region *r, struct node *before, const char *domain, const char *op_type,
                       struct value *const *ins, int nins, int nouts);
-struct value *node_in(const struct node *n, int k);              /* input k; NULL: there is none */
-int values_given(struct value *const *v, int n);                 /* without those that are absent at the end */
-bool node_is_used(const struct node *n);                         /* by other nodes, or for its effect */
-struct value *node_out(struct node *n, int k, const char *name); /* creates output k if it is missing */
-void node_set_input(struct node *n, int k, struct value *v);     /* v may be NULL; grows the list */
-void node_drop_input(struct node *n, int k);                     /* later inputs move up */
-void node_remove(struct node *n);                                /* its outputs must be unused */
+struct value *node_in(const struct node *n, int k);               /* input k; NULL: there is none */
+int values_given(struct value *const *v, int n);                  /* without those that are absent at the end */
+bool node_reads_any(const struct node *n, const struct map *set); /* is an input among these values? */
+bool node_is_used(const struct node *n);                          /* by other nodes, or for its effect */
+struct value *node_out(struct node *n, int k, const char *name);  /* creates output k if it is missing */
+void node_set_input(struct node *n, int k, struct value *v);      /* v may be NULL; grows the list */
+void node_drop_input(struct node *n, int k);                      /* later inputs move up */
+void node_remove(struct node *n);                                 /* its outputs must be unused */
 /* Where a walk over r goes on after n, which may have been replaced: its successor, or what now stands in its place.
  * prev: n's predecessor before that, NULL if it was the first. */
 struct node *node_after(const struct region *r, const struct node *n, const struct node *prev);

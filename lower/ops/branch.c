@@ -27,11 +27,6 @@ struct tail {
     VEC(struct node *) nodes;   /* those that move, in order */
     VEC(struct value *) leaves; /* of `moved`, what the region gives as results */
 };
-static bool uses_moved(const struct tail *t, const struct node *m) {
-    for (int k = 0; k < m->ins.n; k++)
-        if (m->ins.v[k] && map_get(&t->moved, PKEY(m->ins.v[k]))) return true;
-    return false;
-}
 static void move_results(struct tail *t, struct node *m) {
     for (int k = 0; k < m->outs.n; k++)
         if (m->outs.v[k]) map_put(&t->moved, PKEY(m->outs.v[k]), m);
@@ -41,7 +36,7 @@ static void find_tail(struct tail *t, struct arena *a) {
     struct region *r = t->n->in;
     move_results(t, t->n);
     for (struct node *m = t->n->next; m; m = m->next)
-        if (uses_moved(t, m)) {
+        if (node_reads_any(m, &t->moved)) {
             PUSH(a, &t->nodes, m);
             move_results(t, m);
         }

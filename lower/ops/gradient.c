@@ -207,11 +207,6 @@ static void add_to(struct map *sums, V v, V g) {
     V sum = plus(map_get(sums, PKEY(v)), g);
     if (sum) map_put(sums, PKEY(v), sum);
 }
-static bool any_of(const struct map *set, const struct node *n) { /* is an input of n among them? */
-    for (int k = 0; k < n->ins.n; k++)
-        if (n->ins.v[k] && map_get(set, PKEY(n->ins.v[k]))) return true;
-    return false;
-}
 /* Adds to the sums what node n propagates of the derivative g by its result. */
 static bool pass_on(const struct node *n, V g, const struct map *active, struct map *sums) {
     rule d = rule_of(n);
@@ -243,12 +238,12 @@ static void op_gradient(void) {
     for (int k = 0; k < n + fixed; k++) map_put(&given, PKEY(gin(k)), gin(k));
     for (int k = 0; k < n; k++) map_put(&active, PKEY(gin(k)), gin(k));
     for (struct node *m = of->in->first; m && m != of; m = m->next)
-        for (int j = 0; j < m->outs.n && any_of(&active, m); j++)
+        for (int j = 0; j < m->outs.n && node_reads_any(m, &active); j++)
             if (m->outs.v[j] && !map_get(&given, PKEY(m->outs.v[j]))) map_put(&active, PKEY(m->outs.v[j]), m);
     add_to(&sums, y, N_OP("Expand", one(y, 1), N_OP("Shape", y)));
     for (struct node *m = end; m; m = m->prev) {
         V g = m->outs.n && m->outs.v[0] ? map_get(&sums, PKEY(m->outs.v[0])) : NULL;
-        if (!g || map_get(&given, PKEY(m->outs.v[0])) || !any_of(&active, m)) continue;
+        if (!g || map_get(&given, PKEY(m->outs.v[0])) || !node_reads_any(m, &active)) continue;
         if (!pass_on(m, g, &active, &sums)) return;
     }
     for (int k = 0; k < n; k++) {

@@ -20,7 +20,6 @@ static void op_lookup(void) {
 }
 
 /* ---- lists from attributes */
-static struct arena *arena(void) { return &def_node()->in->graph->ctx->arena; }
 struct list {
     enum dtype type; /* NONE: not given */
     const struct attr *a;
@@ -75,7 +74,7 @@ static int compare_entries(const void *x, const void *y) { /* the earlier one fi
 }
 /* The entries sorted by key, *n of them; of equal keys the last or the first counts. */
 static struct entry *sorted(const struct list *keys, bool last_wins, int64_t *n) {
-    struct entry *e = NEWN(arena(), struct entry, keys->n);
+    struct entry *e = NEWN(def_arena(), struct entry, keys->n);
     *n = 0;
     for (int64_t k = 0; k < keys->n; k++) e[k] = (struct entry){keys, k};
     qsort(e, (size_t)keys->n, sizeof *e, compare_entries);

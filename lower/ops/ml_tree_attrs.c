@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct arena *arena(void) { return &def_node()->in->graph->ctx->arena; }
-
 /* ---- lists */
 /* Numbers from a list of floats or from a tensor. */
 struct reals {
@@ -56,11 +54,11 @@ static void wrong(const struct tree_node *n, const char *what) {
 }
 /* Depth first from each root. state: 1 on the current path, 2 done. */
 static bool ways_end(const struct ensemble *e) {
-    char *state = arena_alloc(arena(), (size_t)e->nnodes + 1);
+    char *state = arena_alloc(def_arena(), (size_t)e->nnodes + 1);
     VEC(int) way = {0};
     int reached = 0;
     for (int r = 0; r < e->nroots; r++) {
-        if (e->roots[r] >= 0 && !state[e->roots[r]]) PUSH(arena(), &way, e->roots[r]);
+        if (e->roots[r] >= 0 && !state[e->roots[r]]) PUSH(def_arena(), &way, e->roots[r]);
         while (way.n) {
             int k = way.v[way.n - 1];
             if (state[k]) {
@@ -72,7 +70,7 @@ static bool ways_end(const struct ensemble *e) {
                 int to = e->nodes[k].to[side];
                 if (to < 0 || state[to] == 2) continue;
                 if (state[to] == 1) return wrong(&e->nodes[k], "is below itself"), false;
-                PUSH(arena(), &way, to);
+                PUSH(def_arena(), &way, to);
             }
         }
     }
@@ -130,8 +128,8 @@ static bool read_lists(struct lists *l, const char *prefix, enum dtype t) {
 }
 /* Numbers the entries, nodes and leaves apart. */
 static bool number_entries(struct ensemble *e, struct lists *l) {
-    l->at.arena = arena();
-    l->ref = NEWN(arena(), int, l->n);
+    l->at.arena = def_arena();
+    l->ref = NEWN(def_arena(), int, l->n);
     for (int k = 0; k < l->n; k++) {
         int64_t tree = l->tree.v[k], number = l->number.v[k];
         if (!in_range(tree) || !in_range(number))
@@ -146,14 +144,14 @@ static bool number_entries(struct ensemble *e, struct lists *l) {
 }
 /* A tree begins where the number of the tree changes. */
 static bool find_roots(struct ensemble *e, const struct lists *l) {
-    struct map known = {.arena = arena()};
+    struct map known = {.arena = def_arena()};
     VEC(int) roots = {0};
     for (int k = 0; k < l->n; k++) {
         if (k && l->tree.v[k] == l->tree.v[k - 1]) continue;
         if (map_get(&known, (uint64_t)l->tree.v[k]))
             return fail(E_GRAPH, "the nodes of tree %lld are not together", (long long)l->tree.v[k]), false;
         map_put(&known, (uint64_t)l->tree.v[k], e);
-        PUSH(arena(), &roots, l->ref[k]);
+        PUSH(def_arena(), &roots, l->ref[k]);
     }
     e->roots = roots.v, e->nroots = roots.n;
     return true;
@@ -178,9 +176,9 @@ static bool read_node(struct ensemble *e, const struct lists *l, int k) {
 }
 /* The values of each leaf, together, in the order of the lists. What is given to other nodes has no effect. */
 static bool read_weights(struct ensemble *e, const struct lists *l) {
-    int n = l->weights.n, *leaf = NEWN(arena(), int, n);
-    e->first = NEWN(arena(), int, e->nleaves + 2);
-    e->weights = NEWN(arena(), struct tree_weight, n);
+    int n = l->weights.n, *leaf = NEWN(def_arena(), int, n);
+    e->first = NEWN(def_arena(), int, e->nleaves + 2);
+    e->weights = NEWN(def_arena(), struct tree_weight, n);
     for (int k = 0; k < n; k++) {
         int at = entry(l, l->w_tree.v[k], l->w_number.v[k]);
         int64_t column = l->w_column.v[k];
@@ -210,7 +208,7 @@ static bool read_weights(struct ensemble *e, const struct lists *l) {
 bool ensemble_of_lists(struct ensemble *e, const char *prefix) {
     struct lists l = {0};
     if (!read_lists(&l, prefix, e->type) || !number_entries(e, &l) || !find_roots(e, &l)) return false;
-    e->nodes = NEWN(arena(), struct tree_node, e->nnodes + 1);
+    e->nodes = NEWN(def_arena(), struct tree_node, e->nnodes + 1);
     for (int k = 0; k < l.n; k++)
         if (l.ref[k] >= 0 && !read_node(e, &l, k)) return false;
     return read_weights(e, &l) && ways_end(e);
@@ -258,8 +256,8 @@ bool ensemble_of_leaves(struct ensemble *e) {
     struct places p = {0};
     if (!read_places(&p, e->type)) return false;
     e->nnodes = p.n, e->nleaves = p.weights.n, e->nroots = p.roots.n;
-    e->nodes = NEWN(arena(), struct tree_node, e->nnodes);
-    double *members = NEWN(arena(), double, p.members.n + 1);
+    e->nodes = NEWN(def_arena(), struct tree_node, e->nnodes);
+    double *members = NEWN(def_arena(), double, p.members.n + 1);
     for (int k = 0; k < p.members.n; k++) members[k] = real(&p.members, k);
     members[p.members.n] = NAN;
     for (int k = 0, member = 0; k < e->nnodes; k++) {
@@ -280,14 +278,14 @@ bool ensemble_of_leaves(struct ensemble *e) {
         while (!isnan(members[member])) member++;
         member++;
     }
-    e->roots = NEWN(arena(), int, e->nroots);
+    e->roots = NEWN(def_arena(), int, e->nroots);
     for (int k = 0; k < e->nroots; k++) {
         if (p.roots.v[k] < 0 || p.roots.v[k] >= e->nnodes)
             return fail(E_ATTR, "the root of tree %d is not there", k), false;
         e->roots[k] = (int)p.roots.v[k];
     }
-    e->first = NEWN(arena(), int, e->nleaves + 1);
-    e->weights = NEWN(arena(), struct tree_weight, e->nleaves);
+    e->first = NEWN(def_arena(), int, e->nleaves + 1);
+    e->weights = NEWN(def_arena(), struct tree_weight, e->nleaves);
     for (int k = 0; k < e->nleaves; k++) {
         if (p.columns.v[k] < 0 || p.columns.v[k] >= e->columns)
             return fail(E_ATTR, "leaf %d is for target %lld of %lld", k, (long long)p.columns.v[k],

@@ -279,7 +279,7 @@ static void row_tables(const struct builder *b, struct tree_tables *t) {
     t->v[TT_FEATURE] = n_const(feature), t->v[TT_SPLIT] = n_const(split), t->v[TT_TO] = n_const(to);
 }
 bool tree_tables(const struct ensemble *e, enum tree_sum sum, struct tree_tables *t) {
-    struct arena *a = &def_node()->in->graph->ctx->arena;
+    struct arena *a = def_arena();
     struct builder b = {.e = e, .a = a};
     b.row_of = NEWN(a, int, e->nnodes + 1), b.leaf_of = NEWN(a, int, e->nleaves + 1);
     struct tensor *roots = n_tensor(I32, (const int64_t[]){e->nroots}, 1);

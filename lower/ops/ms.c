@@ -8,6 +8,7 @@ V ms_alike(const char *op_type, const V *ins, int nins) {
     return n->outs.v[0];
 }
 V ms_reshaped(V v, const int64_t *dims, int n) { return N_OP("Reshape", v, n_const_i64(dims, n)); }
+V ms_flat(V v) { return N_OP("Reshape", v, N_INTS(-1)); }
 V ms_joined(const V *parts, int n, int axis) { return n_op("Concat", 0, parts, n, ATTRS(attr_int("axis", axis))); }
 V ms_sliced(V v, int axis, int64_t from, int64_t to) {
     return N_OP("Slice", v, N_INTS(from), N_INTS(to), N_INTS(axis));

@@ -8,6 +8,7 @@
 V ms_alike(const char *op_type, const V *ins, int nins);
 /* v with these dims, where 0 keeps the dim of v and -1 is inferred. */
 V ms_reshaped(V v, const int64_t *dims, int n);
+V ms_flat(V v);                               /* of rank 1 */
 V ms_joined(const V *parts, int n, int axis); /* Concat */
 V ms_sliced(V v, int axis, int64_t from, int64_t to);
 /* v in n parts along an axis, of these sizes or (NULL) equal ones; false after a diagnostic. */

@@ -256,14 +256,13 @@ static V restored(V tokens, V offsets) {
     return N_OP("Reshape", N_OP("ScatterND", none, at, tokens), ms_joined(dims, 3, 0));
 }
 static void exp_restorepadding(void) { gout(0, restored(gin(0), gin(1))); }
-static V flattened(V v) { return N_OP("Reshape", v, N_INTS(-1)); }
 static void exp_removepadding(void) {
     V x = gin(0), count = gin(1);
-    V place = N_OP("Unsqueeze", flattened(places(length_of(x, 1))), N_INTS(0));
-    V real = flattened(N_OP("Less", place, N_OP("Unsqueeze", n_cast(count, I64), N_INTS(1))));
+    V place = N_OP("Unsqueeze", ms_flat(places(length_of(x, 1))), N_INTS(0));
+    V real = ms_flat(N_OP("Less", place, N_OP("Unsqueeze", n_cast(count, I64), N_INTS(1))));
     V dims[] = {N_OP("Mul", n_dim(x, 0), n_dim(x, 1)), n_dim(x, 2)};
     gout(0, N_WITH("Compress", ATTRS(attr_int("axis", 0)), N_OP("Reshape", x, ms_joined(dims, 2, 0)), real));
-    V both[] = {flattened(N_OP("NonZero", real)), flattened(N_OP("NonZero", N_OP("Not", real)))};
+    V both[] = {ms_flat(N_OP("NonZero", real)), ms_flat(N_OP("NonZero", N_OP("Not", real)))};
     V shape[] = {n_dim(x, 0), n_dim(x, 1)};
     gout(1, n_cast(N_OP("Reshape", ms_joined(both, 2, 0), ms_joined(shape, 2, 0)), I32));
     V sums[] = {n_cast(N_INTS(0), I32), N_OP("CumSum", count, ms_scalar(0))};

@@ -116,15 +116,14 @@ static void exp_qembedlayernorm(void) {
 }
 
 /* ---- operators that ai.onnx has in another form */
-static V as_vector(V v) { return N_OP("Reshape", v, N_INTS(-1)); }
-static V as_scalar(V v) { return N_OP("Squeeze", as_vector(v), N_INTS(0)); }
+static V as_scalar(V v) { return N_OP("Squeeze", ms_flat(v), N_INTS(0)); }
 static void exp_range(void) {
     V step = gin(2) ? as_scalar(gin(2)) : as_scalar(n_cast(N_INTS(1), gin(0)->type.dtype));
     gout(0, N_OP("Range", as_scalar(gin(0)), as_scalar(gin(1)), step));
 }
-static void exp_expanddims(void) { gout(0, N_OP("Unsqueeze", gin(0), as_vector(n_cast(gin(1), I64)))); }
+static void exp_expanddims(void) { gout(0, N_OP("Unsqueeze", gin(0), ms_flat(n_cast(gin(1), I64)))); }
 static void exp_pad(void) {
-    V ins[] = {gin(0), as_vector(gin(1)), gin(2) ? as_scalar(gin(2)) : NULL};
+    V ins[] = {gin(0), ms_flat(gin(1)), gin(2) ? as_scalar(gin(2)) : NULL};
     gout(0, ms_alike("Pad", ins, gin(2) ? 3 : 2));
 }
 /* The values in order of first occurrence; ai.onnx has the indices of these as its second result. */

@@ -36,7 +36,6 @@ static struct node *make(struct place p, const char *in_domain, const char *op_t
 #define VALUE(...) NODE(__VA_ARGS__)->outs.v[0]
 static struct place here(void) { return (struct place){def_node()->in, def_node()}; }
 static struct graph *graph(void) { return def_node()->in->graph; }
-static struct arena *arena(void) { return &graph()->ctx->arena; }
 static V scalar_i64(int64_t v) { return graph_scalar(graph(), I64, v); }
 static V transposed(V x, const int64_t *perm, int n) {
     struct node *t = NODE(here(), "", "Transpose", x);
@@ -47,7 +46,7 @@ static V transposed(V x, const int64_t *perm, int n) {
 /* ---- parameters of one direction: new constants where the model's are constant */
 static const struct tensor *weights_const(const struct tensor *w, int dir, int64_t from, int64_t count) {
     int64_t cols = w->dims[2];
-    struct tensor *t = tensor_new(arena(), w->type, (int64_t[]){cols, count}, 2);
+    struct tensor *t = tensor_new(def_arena(), w->type, (int64_t[]){cols, count}, 2);
     if (!t) return NULL;
     for (int64_t i = 0; i < cols; i++)
         for (int64_t j = 0; j < count; j++)
@@ -73,7 +72,7 @@ static V vector(V b, int ndirs, int64_t length, int dir, int64_t from, int64_t c
     if (b->init) {
         const struct tensor *s = b->init;
         const int64_t row = dir * s->dims[1];
-        struct tensor *t = tensor_new(arena(), s->type, &count, 1);
+        struct tensor *t = tensor_new(def_arena(), s->type, &count, 1);
         for (int64_t i = 0; i < count; i++)
             tensor_set_f(t, i, tensor_f(s, row + from + i) + (i < summed ? tensor_f(s, row + second + i) : 0));
         return graph_const(graph(), "", t);
@@ -250,8 +249,8 @@ static bool set_activations(struct node *n, const struct rnn *r, int dir) {
     const struct kind_row *row = &kinds[r->kind];
     const float *alpha, *beta;
     int nalpha = floats_attr("activation_alpha", &alpha), nbeta = floats_attr("activation_beta", &beta), a = 0, b = 0;
-    float *as = NEWN(arena(), float, MAX_ACTS), *bs = NEWN(arena(), float, MAX_ACTS);
-    struct str_elem *names = NEWN(arena(), struct str_elem, MAX_ACTS);
+    float *as = NEWN(def_arena(), float, MAX_ACTS), *bs = NEWN(def_arena(), float, MAX_ACTS);
+    struct str_elem *names = NEWN(def_arena(), struct str_elem, MAX_ACTS);
     if (given && given->n != row->acts * r->ndirs)
         return fail(E_ATTR, "%d activations where %d are needed", given->n, row->acts * r->ndirs), false;
     for (int k = 0; k < row->acts * (dir + 1); k++) {
@@ -283,7 +282,7 @@ static V as_i64(struct place p, V v) {
     node_set_attr(n, attr_int("to", dtype_onnx(I64)));
     return n->outs.v[0];
 }
-static V zero_f32(void) { return graph_const(graph(), "", tensor_new(arena(), F32, NULL, 0)); }
+static V zero_f32(void) { return graph_const(graph(), "", tensor_new(def_arena(), F32, NULL, 0)); }
 /* v where the sequence has at least `least` steps, otherwise 0; v: [B,H]. */
 static V of_length(struct place p, V v, V lens, V least) {
     V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), N_INTS(1));
@@ -381,7 +380,7 @@ static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
     }
     int64_t batch = settled() ? own(gin(0), batch_first ? 0 : 1) : -1;
     if (batch >= 0) {
-        struct tensor *t = tensor_new(arena(), gin(0)->type.dtype, (int64_t[]){batch, r->hidden}, 2);
+        struct tensor *t = tensor_new(def_arena(), gin(0)->type.dtype, (int64_t[]){batch, r->hidden}, 2);
         if (t) return graph_const(graph(), "", t);
     }
     struct node *n = NODE(here(), domain, "RecurrentState", r->x);

@@ -116,7 +116,7 @@ static bool list_of(V seq, struct list *l) {
     if (!is_sequence(seq->def))
         return fail(E_OP, "the elements of this sequence are not known when the model is compiled"), false;
     l->n = seq->def->ins.n;
-    l->v = NEWN(&def_node()->in->graph->ctx->arena, V, l->n + 1); /* room for one more */
+    l->v = NEWN(def_arena(), V, l->n + 1); /* room for one more */
     for (int k = 0; k < l->n; k++) l->v[k] = seq->def->ins.v[k];
     return true;
 }
@@ -264,7 +264,7 @@ static void op_split_to(void) {
         out_packed(packed_split(def_node(), gin(0), lengths, (int)axis, alone));
     }
     if (!sizes) return;
-    l.v = NEWN(&def_node()->in->graph->ctx->arena, V, l.n + 1);
+    l.v = NEWN(def_arena(), V, l.n + 1);
     struct node *parts = l.n ? n_node("Split", (const V[]){gin(0), sizes}, 2, l.n) : NULL;
     if (parts) node_set_attr(parts, attr_int("axis", axis));
     for (int k = 0; k < l.n; k++) {

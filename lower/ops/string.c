@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct arena *arena(void) { return &up_ctx(def_node())->arena; }
 static struct tensor *string_tensor(struct str_elem e) {
     struct tensor *t = n_tensor(STR, NULL, 0);
     memcpy(tensor_data(t), &e, sizeof e);
@@ -57,7 +56,7 @@ static int by_text(const void *a, const void *b) {
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 T positions_of_strings(T x, const struct str_elem *words, int64_t count) {
-    struct word *w = NEWN(arena(), struct word, count + 1);
+    struct word *w = NEWN(def_arena(), struct word, count + 1);
     for (int64_t k = 0; k < count; k++) w[k] = (struct word){words[k], k};
     qsort(w, (size_t)count, sizeof *w, by_text);
     struct tensor *sorted = n_tensor(STR, &count, 1), *number = n_tensor(I64, (int64_t[]){count + 1}, 1);
@@ -87,7 +86,7 @@ static T in_case(T x, int to) {
     return y;
 }
 static struct str_elem lower_word(struct str_elem w) {
-    char *p = NEWN(arena(), char, 2 * w.n + 1);
+    char *p = NEWN(def_arena(), char, 2 * w.n + 1);
     size_t n = 0;
     int32_t b;
     for (size_t i = 0; i < w.n;) {
@@ -122,7 +121,7 @@ static void op_stringnormalizer(void) {
     E n = dim(x, last);
     const struct attr *stop = given("stopwords");
     int64_t words = stop ? stop->n : 0;
-    struct str_elem *w = NEWN(arena(), struct str_elem, words + 1);
+    struct str_elem *w = NEWN(def_arena(), struct str_elem, words + 1);
     for (int64_t k = 0; k < words; k++) w[k] = sensitive ? stop->u.ss[k] : lower_word(stop->u.ss[k]);
     X i = axes(list1(n));
     T row = stage("row", STR, i, at(x, last ? list2(idx(0), i.v[0]) : i));
@@ -156,7 +155,7 @@ static int by_words(const void *a, const void *b) {
 static bool read_grams(const int64_t *pool, int64_t size, struct gram **out, int64_t *count, int64_t *longest) {
     const int64_t *starts;
     int n = ints_attr("ngram_counts", &starts);
-    struct gram *g = *out = NEWN(arena(), struct gram, size + 1);
+    struct gram *g = *out = NEWN(def_arena(), struct gram, size + 1);
     *count = 0;
     *longest = n;
     for (int k = 0; k < n; k++) {
@@ -209,12 +208,12 @@ static bool ngram_tables(struct ngram_tables *t, struct gram *g, int64_t count, 
 static T numbered(T x, const struct attr *ints, const struct attr *strings, int64_t **pool, int64_t *size) {
     const struct attr *given_pool = strings ? strings : ints;
     int64_t n = *size = given_pool ? given_pool->n : 0;
-    *pool = NEWN(arena(), int64_t, n + 1);
+    *pool = NEWN(def_arena(), int64_t, n + 1);
     if (!strings) {
         for (int64_t k = 0; k < n; k++) (*pool)[k] = ints->u.is[k];
         return NULL;
     }
-    struct word *w = NEWN(arena(), struct word, n + 1);
+    struct word *w = NEWN(def_arena(), struct word, n + 1);
     for (int64_t k = 0; k < n; k++) w[k] = (struct word){strings->u.ss[k], k};
     qsort(w, (size_t)n, sizeof *w, by_text);
     for (int64_t k = 0, same = 0; k < n; k++) {
