@@ -6,8 +6,8 @@
  * Bits are unchanged, since integers wrap; sum b' is a constant, too. The cheapest way to multiply is taken: as they
  * are; or as other integers, if the machine has an instruction for those: b' is stored as such, and a is copied,
  * shifted by 128 from one type of bytes to the other; or in floats, in which sums below 2^24 are exact; longer sums are
- * cut into parts that are exact, and added as integers. If an instruction sums several channels at a time and their
- * number is no multiple, b' is padded with zeros; what a has there does not matter. (Jacob et al., Quantization and
+ * cut into parts that are exact, and added as integers. If an instruction sums several channels, or cells of a row, at a
+ * time and their number is no multiple, b' is padded with zeros; what a has there does not matter. (Jacob et al., Quantization and
  * Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
@@ -28,8 +28,10 @@ struct sums {
     struct buf *b;                /* stores it */
     enum dtype a;                 /* type in which a is stored */
     int64_t moved;                /* is added to a's cells there */
-    const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
+    const struct var *channel;    /* what is summed over a dim of each operand, if that is to be padded; otherwise NULL */
     int64_t channels;             /* including padding */
+    int of_a, of_b;               /* those dims */
+    bool rows;                    /* a's dim is the last one, as in a product of matrices; or channels */
     int64_t group;                /* cells of the result in one group of channels; 0: there are no groups */
     bool in_floats;
     int parts;             /* number of parts of the sum, each in floats */
@@ -80,14 +82,20 @@ static bool multiplies(const struct micro *m, const struct sums *q) {
 static enum dtype type_for(const struct sums *q, enum dtype wanted) {
     return holds_all(wanted, q) ? wanted : holds_all(I8, q) ? I8 : holds_all(U8, q) ? U8 : I16;
 }
-/* The reduced variable over channels, if both operands are indexed by it alone. */
-static const struct var *channel_of(const struct sums *q) {
-    expr a = q->p.a.read, b = q->p.b.read;
-    if (a->n - a->has_fill < 3 || b->n != a->n - a->has_fill || a->arg[1]->op != X_VAR || a->arg[1] != b->arg[1])
-        return NULL;
-    for (int k = 0; k < q->s->u.stage.nred; k++)
-        if (q->s->u.stage.red[k] == a->arg[1]->u.var) return q->s->u.stage.red[k];
+/* The reduced variable that alone is dim `of_a` of one operand and `of_b` of the other. */
+static const struct var *summed_over(struct sums *q, int of_a, int of_b) {
+    expr a = q->p.a.read->arg[of_a], b = q->p.b.read->arg[of_b];
+    for (int k = 0; k < q->s->u.stage.nred && a->op == X_VAR && a == b; k++)
+        if (q->s->u.stage.red[k] == a->u.var) return q->of_a = of_a, q->of_b = of_b, a->u.var;
     return NULL;
+}
+/* The channels, which are axis 1 of both operands, or the cells of a's rows. NULL: neither is summed. */
+static const struct var *channel_of(struct sums *q) {
+    int na = q->p.a.read->n - q->p.a.read->has_fill, nb = q->p.b.read->n;
+    const struct var *v = na >= 3 && nb == na ? summed_over(q, 1, 1) : NULL;
+    q->rows = !v && na && q->s->u.stage.nred == 1;
+    for (int k = 0; q->rows && !v && k < nb; k++) v = summed_over(q, na - 1, k);
+    return v;
 }
 /* ---- how it is multiplied: as integers, as a micro-kernel of the machine, or in floats, which represent integers up
  * to EXACT */
@@ -186,13 +194,15 @@ static double cycles_in_floats(const struct sums *q, double products, double cel
 static int64_t in_groups(int64_t n, const struct micro *k) { return (n + k->k0 - 1) / k->k0 * k->k0; }
 /* Must the channels (0: there are none) be laid out anew, in whole groups? */
 static bool must_group(const struct sums *q, const struct micro *k, int64_t channels) {
-    return channels && (channels % k->k0 || !q->at->layout(q->at->env, q->p.a.read->u.buf).block);
+    bool beside = q->rows || q->at->layout(q->at->env, q->p.a.read->u.buf).block;
+    return channels && (channels % k->k0 || !beside);
 }
 static double cycles_with(const struct sums *q, const struct micro_speed *s, int64_t channels, double products,
                           double cells) {
     const struct micro *k = s->micro;
     double more = channels ? (double)in_groups(channels, k) / (double)channels : 1;
-    double copy = must_group(q, k, channels) ? cells * more * COPY : cycles_of_copy(q, k->a, cells);
+    double once = q->rows ? machine_lanes(q->at->m, F32) : 1; /* cells that are copied at once */
+    double copy = must_group(q, k, channels) ? cells * more * COPY / once : cycles_of_copy(q, k->a, cells);
     double sums = micro_sums(q->at->m, k, typical_cells(q->c, q->s->u.stage.axes, q->s->u.stage.naxes, 1));
     return products * more / micro_products(q->at->m, s) + copy + sums + cycles_of_weights(q, k->b);
 }
@@ -325,12 +335,13 @@ static bool center_weights(struct sums *q) {
     const struct tensor *whole = chosen(q, dims, at, &zb, &value, &type);
     if (!whole) return false;
     if (q->channel) { /* zeros after the last one */
-        const struct var *more = var_new(c, "d1", x_int(c, q->channels));
-        expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[1]);
-        at[1] = x_var(c, more);
-        value = x_sub(c, x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)), x_subst1(c, zb, dims[1], at[1]));
+        const struct var *more = var_new(c, dims[q->of_b]->name, x_int(c, q->channels));
+        expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[q->of_b]);
+        at[q->of_b] = x_var(c, more);
+        value = x_sub(c, x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)),
+                      x_subst1(c, zb, dims[q->of_b], at[q->of_b]));
         value = x_select(c, inside, value, x_const_i(c, I32, 0));
-        dims[1] = more;
+        dims[q->of_b] = more;
     }
     bool same = whole == b->data && type == b->type && !q->channel;
     q->weights = same ? whole : over_weights(q, type, dims, value);
@@ -353,14 +364,15 @@ static struct buf *move_operand(struct sums *q) {
     const struct var *axes[32];
     expr dims[32], at[32];
     for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
-    if (q->channel) dims[1] = x_int(c, q->channels);
+    if (q->channel) dims[q->of_a] = x_int(c, q->channels);
     vars_over(c, "i", dims, from->nlogical, axes, at);
-    expr behind = dims[1] != from->logical[1] ? x_const_i(c, I32, 0) : NULL; /* channels that only the copy has */
+    bool more = q->channel && dims[q->of_a] != from->logical[q->of_a];
+    expr behind = more ? x_const_i(c, I32, 0) : NULL; /* cells that only the copy has */
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     if (q->a == F32) value = x_cast(c, F32, value);
     algorithm_part(q->at, q->out, "its operand, in the type that the machine multiplies");
     struct buf *to = algorithm_stage(q->at, q->out, "moved", q->a, axes, from->nlogical, RED_NONE, NULL, 0, value);
-    q->at->lay_out(q->at->env, to, from, q->moved, q->channel ? (int)q->channels : 0);
+    q->at->lay_out(q->at->env, to, from, q->moved, q->channel && !q->rows ? (int)q->channels : 0);
     algorithm_between(q->at, q->out, to);
     return to;
 }
