@@ -273,6 +273,21 @@ static void find_plain(struct lowering *l, const struct node *n) {
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k]) layout_for(l, n->outs.v[k])->plain = true;
 }
+/* Has each group of the convolution n, if it has several, whole groups of what a micro-kernel sums at a time? The
+ * channels of other groups would begin anywhere in a block. */
+static bool sums_whole_groups(struct lowering *l, struct node *n) {
+    const struct node_class *k = classify_node(l->probes, n);
+    int group = machine_group(l->o->target->machine, narrow_type(l, n->ins.v[0]));
+    if (!k->sum) return true;
+    const expr read = k->factors[k->factors[0]->u.buf != probed_operand(l->probes, n->ins.v[0])];
+    if (read->n < 2 || !x_uses_var(l->c, read->arg[1], k->sum->u.stage.axes[1])) return true;
+    for (int r = 0; r < k->sum->u.stage.nred; r++) {
+        const struct var *summed = k->sum->u.stage.red[r];
+        if (x_uses_var(l->c, read->arg[1], summed) && const_extent(summed) > 1 && const_extent(summed) % group)
+            return false;
+    }
+    return true;
+}
 /* Is v read by a convolution with packed weights? Micro-kernels that take several steps of a sum need channels side by
  * side. A parameter is copied anyway if it gets a border, and otherwise blocks are worth a copy; also for what is
  * multiplied in 16 bits. */
@@ -281,7 +296,7 @@ static bool read_in_groups(struct lowering *l, const struct value *v) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k =
             n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
-        if (k && k->channels && has_packed_weights(l, n)) return true;
+        if (k && k->channels && has_packed_weights(l, n) && sums_whole_groups(l, n)) return true;
         const struct value *view = k && k->cls == CLASS_VIEW && n->outs.n == 1 ? n->outs.v[0] : NULL;
         bool same = view && view->type.rank == v->type.rank && view->type.dims[1] == v->type.dims[1];
         if (same && read_in_groups(l, view)) return true; /* through a slice */

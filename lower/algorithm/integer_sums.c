@@ -6,9 +6,9 @@
  * Bits are unchanged, since integers wrap; sum b' is a constant, too. The cheapest way to multiply is taken: as they
  * are; or as other integers, if the machine has an instruction for those: b' is stored as such, and a is copied,
  * shifted by 128 from one type of bytes to the other; or in floats, in which sums below 2^24 are exact; longer sums are
- * cut into parts that are exact, and added as integers. If an instruction sums several channels, or cells of a row, at a
- * time and their number is no multiple, b' is padded with zeros; what a has there does not matter. (Jacob et al., Quantization and
- * Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
+ * cut into parts that are exact, and added as integers. If an instruction sums several channels, or cells of a row, at
+ * a time and their number is no multiple, b' is padded with zeros; what a has there does not matter. (Jacob et al.,
+ * Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
@@ -28,11 +28,11 @@ struct sums {
     struct buf *b;                /* stores it */
     enum dtype a;                 /* type in which a is stored */
     int64_t moved;                /* is added to a's cells there */
-    const struct var *channel;    /* what is summed over a dim of each operand, if that is to be padded; otherwise NULL */
-    int64_t channels;             /* including padding */
-    int of_a, of_b;               /* those dims */
-    bool rows;                    /* a's dim is the last one, as in a product of matrices; or channels */
-    int64_t group;                /* cells of the result in one group of channels; 0: there are no groups */
+    const struct var *channel; /* what is summed over a dim of each operand, if that is to be padded; otherwise NULL */
+    int64_t channels;          /* including padding */
+    int of_a, of_b;            /* those dims */
+    bool rows;                 /* a's dim is the last one, as in a product of matrices; or channels */
+    int64_t group;             /* cells of the result in one group of channels; 0: there are no groups */
     bool in_floats;
     int parts;             /* number of parts of the sum, each in floats */
     double most;           /* magnitude of their partial sums at most */
@@ -338,8 +338,8 @@ static bool center_weights(struct sums *q) {
         const struct var *more = var_new(c, dims[q->of_b]->name, x_int(c, q->channels));
         expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[q->of_b]);
         at[q->of_b] = x_var(c, more);
-        value = x_sub(c, x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)),
-                      x_subst1(c, zb, dims[q->of_b], at[q->of_b]));
+        value =
+            x_sub(c, x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)), x_subst1(c, zb, dims[q->of_b], at[q->of_b]));
         value = x_select(c, inside, value, x_const_i(c, I32, 0));
         dims[q->of_b] = more;
     }
