@@ -185,13 +185,13 @@ static bool may_make_blocks(struct lowering *l, const struct group *gr) {
     return sums && has_packed_weights(l, gr->anchor);
 }
 /* It can, and it pays. Not for a window that reads computed plain rows: it computes row by row, since it would have to
- * gather vectors of channels cell by cell. If it reads an input, it does make blocks: it is the first of many kernels
- * that then have them. */
+ * gather vectors of channels cell by cell. If it multiplies an input, it does make blocks: it is the first of many
+ * kernels that then have them. */
 static bool makes_blocks(struct lowering *l, const struct group *gr) {
-    bool blocked = gr->cls != CLASS_WINDOW;
+    bool blocked = gr->cls != CLASS_WINDOW, weighted = classify_node(l->probes, gr->anchor)->sum;
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         const struct value *v = gr->anchor->ins.v[k];
-        blocked |= v && !v->init && (!v->def || has_blocks(l, v));
+        blocked |= v && !v->init && (v->def ? has_blocks(l, v) : weighted);
     }
     return blocked && may_make_blocks(l, gr);
 }

@@ -353,6 +353,44 @@ static struct value *forward_convolution(struct match *m) {
     return rule_typed(m, by);
 }
 
+/* ---- the greatest of a large window: of its rows, then of these along the next axis */
+/* The pool along axis k alone, or what it moves by there. */
+static struct value *pool_along(struct match *m, struct value *x, int k) {
+    static const struct {
+        const char *name;
+        bool pads;
+    } lists[] = {{"kernel_shape", false}, {"strides", false}, {"dilations", false}, {"pads", true}};
+    const struct node *n = m->node[0];
+    struct node *by = node_new(n->in, (struct node *)n, "", n->op_type, &x, 1, 1);
+    int spatial = x->type.rank - 2;
+    for (int a = 0; a < n->attrs.n; a++) node_set_attr(by, n->attrs.v[a]);
+    for (int a = 0; a < 4; a++) {
+        int64_t list[64], none = lists[a].pads ? 0 : 1;
+        int count = lists[a].pads ? 2 * spatial : spatial;
+        for (int j = 0; j < count; j++) list[j] = j % spatial == k ? int_at(n, lists[a].name, j, none) : none;
+        node_set_attr(by, rule_attr_ints(m, lists[a].name, list, count));
+    }
+    return rule_typed(m, by);
+}
+static struct value *pool_by_axes(struct match *m) {
+    const struct node *n = m->node[0];
+    struct value *x = MATCHED(m, 'x');
+    int spatial = x->type.rank - 2;
+    double window = 1, along = 0;
+    if (spatial < 2 || spatial > 30) return NULL;
+    for (int k = 0; k < spatial; k++) {
+        int64_t taps = int_at(n, "kernel_shape", k, 1);
+        window *= (double)taps, along += taps > 1 ? (double)taps : 0;
+    }
+    if (along == 0 || window < 2 * along) return NULL; /* one more tensor is written and read */
+    for (int k = spatial; x && k-- > 0;) {
+        bool stays = int_at(n, "kernel_shape", k, 1) == 1 && int_at(n, "strides", k, 1) == 1 &&
+                     !int_at(n, "pads", k, 0) && !int_at(n, "pads", k + spatial, 0);
+        if (!stays) x = pool_along(m, x, k);
+    }
+    return x;
+}
+
 const struct rule rules_parts[] = {
     {"slice-of-slice", "Slice(Slice(x, ...), ...)", "one Slice", SAME_BITS, one_slice},
     {"slice-of-all", "Slice(x, ...)", "x, if that is all of it", SAME_BITS, whole_slice},
@@ -371,6 +409,7 @@ const struct rule rules_parts[] = {
      SAME_BITS, fewer_quantized_taps},
     {"conv-transpose-by-one", "ConvTranspose(x, w:const, ...)", "Conv with turned weights, if the strides are 1",
      SAME_BITS, forward_convolution},
+    {"max-pool-by-axes", "MaxPool(x)", "a MaxPool along each axis, if the window is large", SAME_VALUES, pool_by_axes},
     {"average-pool-of-pad", "AveragePool(Pad(x, ...))", "AveragePool that counts its padding", SAME_BITS,
      pad_into_window},
     {"pad-by-zero-point", "ConvInteger(x, y, z, ...)", "Pad by z and no padding, if only the run knows z", SAME_BITS,

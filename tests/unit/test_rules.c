@@ -224,7 +224,9 @@ static void more_concat(struct maker *m, struct node *n, struct value *x) {
     }
 }
 static void more_window(struct maker *m, struct node *n, const struct value *x, bool pool) {
-    int64_t kernel[2] = {1 + below(m, 3), 1 + below(m, 3)}, pads[4], channels = 1, apart = 1;
+    bool most = !strcmp(n->op_type, "MaxPool");
+    int widest = most ? 6 : 3;
+    int64_t kernel[2] = {1 + below(m, widest), 1 + below(m, widest)}, pads[4], channels = 1, apart = 1;
     if (!pool) {
         size_of(m, x, 1, &channels);
         int64_t dims[] = {2, channels, kernel[0], kernel[1]};
@@ -237,7 +239,8 @@ static void more_window(struct maker *m, struct node *n, const struct value *x, 
         if (chance(m, 30)) apart = 2 + below(m, 4), set_ints(m, n, "dilations", (int64_t[]){apart, apart}, 2);
     }
     for (int k = 0; k < 4; k++) pads[k] = below(m, (int)((kernel[k % 2] - 1) * apart + 1));
-    if (pool && chance(m, 50)) set_int(n, "count_include_pad", below(m, 2));
+    if (pool && chance(m, 50)) set_int(n, most ? "ceil_mode" : "count_include_pad", below(m, 2));
+    if (most && chance(m, 30)) set_ints(m, n, "dilations", (int64_t[]){1, 2}, 2);
     set_ints(m, n, "kernel_shape", kernel, 2);
     if (chance(m, 30)) set_ints(m, n, "pads", pads, 4);
     else if (chance(m, 20))
@@ -320,9 +323,9 @@ static bool more(struct maker *m, struct node *n, bool trivial) {
         if (chance(m, 80)) node_set_input(n, 1, filled(m, x->type.dtype, NULL, 0, some_number(m)));
         if (chance(m, 80)) node_set_input(n, 2, filled(m, x->type.dtype, NULL, 0, some_number(m)));
     } else if (!strcmp(op, "Cast")) set_int(n, "to", dtype_onnx(any_type(m)));
-    else if (!strcmp(op, "Conv") || !strcmp(op, "ConvTranspose") || !strcmp(op, "AveragePool")) {
+    else if (!strcmp(op, "Conv") || !strcmp(op, "ConvTranspose") || strstr(op, "Pool")) {
         if (x->type.rank != 4) return false;
-        more_window(m, n, x, !strcmp(op, "AveragePool"));
+        more_window(m, n, x, strstr(op, "Pool"));
     } else if (!strcmp(op, "ConvInteger")) {
         if (x->type.rank != 4) return false;
         more_window(m, n, x, false);
