@@ -24,7 +24,12 @@ static E scaled_tanh(E v, double a, double b) { return mul(num(a), tanh_(mul(num
 static E softplus(E v, double a, double b) { return (void)a, (void)b, fn1("softplus", v); }
 static E softsign(E v, double a, double b) { return (void)a, (void)b, div_(v, add(abs_(v), num(1))); }
 static E affine(E v, double a, double b) { return add(mul(num(a), v), num(b)); }
-static E mish(E v, double a, double b) { return (void)a, (void)b, mul(v, tanh_(fn1("softplus", v))); }
+/* v tanh(log(1 + e)) = v n / (n + 2) with e = exp(v) and n = e (e + 2), which from exp(20) or exp(40) on is v itself.
+ */
+static E mish(E v, double a, double b) {
+    E e = exp_(min_(num(v->type == F64 ? 40 : 20), v)), n = mul(e, add(e, num(2)));
+    return (void)a, (void)b, mul(v, div_(n, add(n, num(2))));
+}
 static E swish(E v, double a, double b) { return (void)b, mul(v, sigmoid_(a == 1 ? v : mul(num(a), v))); }
 static E shrink(E v, double lambd, double bias) {
     return sel(lt(v, num(-lambd)), add(v, num(bias)), sel(gt(v, num(lambd)), sub(v, num(bias)), num(0)));
