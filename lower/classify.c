@@ -171,9 +171,7 @@ bool use_reads(struct probes *q, const struct use *u) {
 }
 
 /* ---- halo */
-/* A wider border, or one of unknown width, takes too much memory, unless the operand with it has at most so many times
- * as many cells; along open axes, which may be much longer, up to so many cells. */
-enum { HALO_MAX = 64, HALO_TIMES = 4, HALO_OPEN = 512 };
+enum { HALO_MAX = 2048 }; /* a wider border, or one of unknown width, takes too much memory */
 struct halo_scan {
     struct ctx *c;
     const struct buf *b;
@@ -205,28 +203,16 @@ static bool scan_halo(void *env, expr e) {
     if (!fits_border(e->arg[n], h->b->type) || (h->fill && h->fill != e->arg[n])) return h->bad = true, false;
     h->fill = e->arg[n];
     for (int k = 0; k < n; k++) {
-        int64_t lo, hi, size, most = HALO_OPEN;
-        if (x_is_int(h->b->dims[k], &size)) most = size > HALO_MAX ? sat_mul(size, HALO_TIMES) : HALO_MAX;
+        int64_t lo, hi;
         x_bounds(h->c, e->arg[k], &lo, &hi);
-        int64_t beyond = goes_beyond(h->c, e->arg[k], h->b->dims[k], most);
+        int64_t beyond = goes_beyond(h->c, e->arg[k], h->b->dims[k], HALO_MAX);
         if (lo >= 0 && !beyond) continue;
-        if (lo < -most || beyond > most) return h->bad = true, false;
+        if (lo < -HALO_MAX || beyond > HALO_MAX) return h->bad = true, false;
         if (-lo > h->lo[k]) h->lo[k] = -lo;
         if (beyond > h->hi[k]) h->hi[k] = beyond;
         h->found = true;
     }
     return true;
-}
-static bool takes_too_much(const struct halo_scan *h) {
-    double times = 1;
-    bool wide = false;
-    for (int k = 0; k < h->b->nd; k++) {
-        int64_t size, more = h->lo[k] + h->hi[k];
-        if (!x_is_int(h->b->dims[k], &size) || size < 1) continue;
-        wide |= h->lo[k] > HALO_MAX || h->hi[k] > HALO_MAX;
-        times *= (double)(size + more) / (double)size;
-    }
-    return wide && times > HALO_TIMES;
 }
 bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], double *fill) {
     const struct node_class *r = classify_node(q, n);
@@ -234,7 +220,7 @@ bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t 
     memset(lo, 0, 32 * sizeof *lo), memset(hi, 0, 32 * sizeof *hi);
     for (int i = 0; i < r->stages.n && h.b && !h.bad; i++) x_visit(r->stages.v[i]->u.stage.value, scan_halo, &h);
     if (h.fill) *fill = h.fill->type == F32 || h.fill->type == F64 ? h.fill->u.f : (double)h.fill->u.i;
-    return h.found && !h.bad && !takes_too_much(&h);
+    return h.found && !h.bad;
 }
 
 /* ---- views */

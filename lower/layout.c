@@ -372,18 +372,22 @@ static void block_results(struct lowering *l, const struct groups *gs, const str
             if (gr->nodes.v[i]->outs.v[k]) block_result(&(struct result){l, gs, gr, gr->nodes.v[i]->outs.v[k]});
 }
 /* If a picture is small compared to its border, most of what is written and read would be border. A dilated convolution
- * of floats then tests its indices instead, and leaves out taps, if caches do not hide the cost. Bytes keep their
- * border: with the zero points in the bias, a tap that meets padding adds a number. */
+ * of floats then tests its indices instead, and leaves out taps, if caches do not hide the cost; and so does any that
+ * reads beyond a known size by more than WIDE cells, which would take too much memory. Other bytes keep their border:
+ * with the zero points in the bias, a tap that meets padding adds a number. */
 static bool outgrows(struct lowering *l, const struct value *v, const int64_t *lo, const int64_t *hi) {
-    enum { TIMES = 4, SOME = 64 };
-    double cells = 1, bordered = (double)dtype_bytes(v->type.dtype);
+    enum { TIMES = 4, WIDE = 64, SOME = 64 };
+    double cells = (double)dtype_bytes(v->type.dtype), bordered = cells;
+    bool wide = false;
+    int64_t known;
     for (int d = 1; d < v->type.rank; d++) {
         double n = (double)x_typical(l->c, v->type.dims[d], SOME);
+        wide |= x_is_int(v->type.dims[d], &known) && (lo[d] > WIDE || hi[d] > WIDE);
         cells *= n, bordered *= n + (double)(lo[d] + hi[d]);
     }
     int64_t cache = l->o->target->machine->l2.bytes;
-    return dtype_is_float(v->type.dtype) && cache && bordered > (double)cache &&
-           bordered > TIMES * cells * (double)dtype_bytes(v->type.dtype);
+    bool slow = dtype_is_float(v->type.dtype) && cache && bordered > (double)cache;
+    return (slow || wide) && bordered > TIMES * cells;
 }
 /* Adds the border that the node wants on operand k. */
 static void add_halo(struct lowering *l, struct node *n, int k) {
