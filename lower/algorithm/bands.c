@@ -21,7 +21,9 @@ static bool reads_own_cells(void *env, expr e) {
 }
 bool algorithm_can_cut(const struct algorithm_query *q, int dim) {
     const struct stmt *sum = q->k->sum;
-    if (!q->bands || q->k->nresults != 1) return false;
+    struct buf *out = q->k->out->u.stage.buf;
+    /* a band's cells are copied as they are, which does not do for a result that is stored in another type */
+    if (!q->bands || q->k->nresults != 1 || q->stored(q->env, out) != out) return false;
     for (const struct stmt *s = q->stmts->first; s; s = s->next) {
         struct own_cells r = {q, s, dim};
         if (s->kind == S_ALLOC) continue;
