@@ -10,9 +10,13 @@ if EACH_NODE:
 
 
 def parts(name, value):
-    """(name, array) of what the program has for it: a tensor, or the keys and values of maps with equal keys."""
+    """(name, array) of what the program has for it: a tensor, those of a sequence, or the keys and values of maps with
+    equal keys."""
     if isinstance(value, numpy.ndarray):
         yield name, value
+    elif isinstance(value, list) and all(isinstance(v, numpy.ndarray) for v in value):
+        for k, v in enumerate(value):
+            yield f"{name}_{k}", v
     elif isinstance(value, list) and value and all(isinstance(m, dict) and m.keys() == value[0].keys() for m in value):
         keys = sorted(value[0])
         yield name + "_keys", numpy.array(keys)
@@ -63,8 +67,8 @@ def run(session):
     if len(inputs) != len(NAMES["inputs"]):
         sys.exit(f"it has {len(inputs)} inputs for ONNX Runtime, {len(NAMES['inputs'])} for gcc2nn")
     feeds = {v.name: load(k) for k, v in enumerate(inputs)}
-    known = [v.name for v in session.get_outputs() if v.type.startswith(("tensor(", "seq(map("))]
-    known = [name for name in known if name in WANTED or name + "_keys" in WANTED]
+    known = [v.name for v in session.get_outputs() if v.type.startswith(("tensor(", "seq("))]
+    known = [name for name in known if {name, name + "_keys", name + "_0"} & WANTED.keys()]
     for name, value in zip(known, session.run(known, feeds)):
         for part, a in parts(name, value):
             store(part, a)
