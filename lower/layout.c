@@ -184,14 +184,25 @@ static bool may_make_blocks(struct lowering *l, const struct group *gr) {
         gr->cls == CLASS_WINDOW || (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
     return sums && has_packed_weights(l, gr->anchor);
 }
+static bool is_pool(struct lowering *l, struct node *n) {
+    if (!n || n->op->control) return false;
+    const struct node_class *k = classify_node(l->probes, n);
+    return k->cls == CLASS_WINDOW && !k->sum;
+}
+/* Is n a pool whose result only pools read? */
+static bool pools_alone(struct lowering *l, struct node *n) {
+    bool pools = is_pool(l, n) && n->outs.v[0]->uses.n;
+    for (int i = 0; pools && i < n->outs.v[0]->uses.n; i++) pools = is_pool(l, n->outs.v[0]->uses.v[i].node);
+    return pools;
+}
 /* It can, and it pays. Not for a window that reads computed plain rows: it computes row by row, since it would have to
- * gather vectors of channels cell by cell. If it multiplies an input, it does make blocks: it is the first of many
- * kernels that then have them. */
+ * gather vectors of channels cell by cell. If it reads an input, it does make blocks: it is the first of many kernels
+ * that then have them, unless these are all pools. */
 static bool makes_blocks(struct lowering *l, const struct group *gr) {
-    bool blocked = gr->cls != CLASS_WINDOW, weighted = classify_node(l->probes, gr->anchor)->sum;
+    bool blocked = gr->cls != CLASS_WINDOW, first = !pools_alone(l, gr->anchor);
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         const struct value *v = gr->anchor->ins.v[k];
-        blocked |= v && !v->init && (v->def ? has_blocks(l, v) : weighted);
+        blocked |= v && !v->init && (v->def ? has_blocks(l, v) : first);
     }
     return blocked && may_make_blocks(l, gr);
 }
