@@ -103,10 +103,12 @@ static struct x_range range_of_writes(struct numbers *q, const struct buf *b, bo
     most = fmax(size_of(r), most * MOST_OF_TERMS);
     return most < FLT_MAX ? (struct x_range){-most, most, false} : unknown;
 }
-/* Cells between those that hold data are zero, or the fill. */
+/* Cells between those that hold data, if there are any, are zero, or the fill. */
 static struct x_range range_of_data(const struct buf *b) {
     if (!b->data) return unknown;
-    struct x_range r = x_range_of_both(x_range_of_data(b->data), (struct x_range){0, 0, false});
+    struct x_range r = x_range_of_data(b->data);
+    if (buf_is_plain(b)) return r;
+    r = x_range_of_both(r, (struct x_range){0, 0, false});
     return b->fill ? x_range_of_both(r, x_range(b->fill)) : r;
 }
 static struct x_range range_of_param(struct numbers *q, const struct buf *b) {

@@ -19,15 +19,22 @@
                                          .body = loops(lanes),                                                         \
                                          .holes = {{"C", I32, {1, 0}}, {"A", ta, {0, 1}}, {"B", tb, {each, 1}}},       \
                                          .within = limits,                                                             \
-                                         .helper = "static inline " vector " nn_" #row "(" vector " c, const " element \
-                                                   " *x, const void *b) {\n"                                           \
-                                                   "    int32_t side;\n    __builtin_memcpy(&side, x, 4);\n"           \
-                                                   "    const " vector " a = " set "_set1_epi32(side), w = " load      \
-                                                   ";\n    c = " sum ";\n" order "    return c;\n}\n",                 \
-                                         .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
-/* Pairs of 16-bit integers. After an addition c passes through an empty assembler statement: otherwise gcc reassociates
- * integer sums and spills what then has to wait in registers (half of the time of a pointwise convolution). */
-#define AS_WRITTEN "    __asm(\"\" : \"+v\"(c));\n"
+                                         .helper = HELPER(row, lanes, vector, "const " element " *x",                  \
+                                                          "    int32_t side;\n    __builtin_memcpy(&side, x, 4);\n"    \
+                                                          "    const " vector " a = " set                              \
+                                                          "_set1_epi32(side), w = " load ";\n    c = " sum ";\n",      \
+                                                          order),                                                      \
+                                         .c = CALL(row)}
+/* Adds to `sum`, which the lines do as `c`. Callers see the type of their accumulator alone: a conversion around a call
+ * would let gcc move the additions behind all products. */
+#define HELPER(row, lanes, vector, x, lines, order)                                                                    \
+    "static inline nn_i32x" lanes " nn_" #row "(nn_i32x" lanes " sum, " x ", const void *b) {\n"                       \
+    "    " vector " c = (" vector ")sum;\n" lines "    sum = (nn_i32x" lanes ")c;\n" order "    return sum;\n}\n"
+#define CALL(row) "{C} = nn_" #row "({C}, {&A}, {&B})"
+/* Pairs of 16-bit integers. After an addition the sum passes through an empty assembler statement: otherwise gcc
+ * reassociates integer sums and spills what then has to wait in registers (half of the time of a pointwise
+ * convolution). */
+#define AS_WRITTEN "    __asm(\"\" : \"+v\"(sum));\n"
 #define ANY                                                                                                            \
     { NULL, 0, 0 }
 #define SEVEN_BITS                                                                                                     \
@@ -80,12 +87,12 @@ SIGNED_FOURS(vpdpbusd_s8u8, "16", X16, "_mm512_dpbusd_epi32(c, w, a)", "");
         .body = "proc p(C: i32[" lanes "] inout, A: i8[2,4] in, B: u8[" lanes ",4] in)\n  for v<" lanes                \
                 "\n    for p<2\n      for k<4\n        C[v] += A[p,k] * and(shr(B[v,k], i32(idx(p*4))), 15i32)\n",     \
         .holes = {{"C", I32, {1, 0, 0}}, {"A", I8, {0, 4, 1}}, {"B", U8, {4, 0, 1}}},                                  \
-        .helper =                                                                                                      \
-            "static inline " vector " nn_" #row "(" vector " c, const int8_t *x, const void *b) {\n"                   \
+        .helper = HELPER(                                                                                              \
+            row, lanes, vector, "const int8_t *x",                                                                     \
             "    int32_t low, high;\n    __builtin_memcpy(&low, x, 4);\n    __builtin_memcpy(&high, x + 4, 4);\n"      \
-            "    const " vector " w = " load ", a0 = " set "_set1_epi32(low), a1 = " set                               \
-            "_set1_epi32(high);\n" sum order "    return c;\n}\n",                                                     \
-        .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+            "    const " vector " w = " load ", a0 = " set "_set1_epi32(low), a1 = " set "_set1_epi32(high);\n" sum,   \
+            order),                                                                                                    \
+        .c = CALL(row)}
 #define FIELDS(row, ...) FIELDS_OF(row, __VA_ARGS__)
 #define SPLIT(vector, set, all)                                                                                        \
     "    const " vector " mask = " set "_set1_epi8(15), w0 = " set "_and_" all "(w, mask),\n"                          \
@@ -123,9 +130,9 @@ FIELDS(vpdpbusd_s8u4, "16", X16, SPLIT("__m512i", "_mm512", "si512") DOTS_OF_BOT
                 "  for v<" lanes "\n    for k<" steps "\n      C[v] += A[v//" per ",k] * B[v,k]\n",                    \
         .holes = {{"C", I32, {1, 0}}, {"A", ta, {0, 1}}, {"B", tb, {each, 1}}},                                        \
         .within = limits,                                                                                              \
-        .helper = "static inline " vector " nn_" #row "(" vector " c, const " element " *x, const void *b) {\n" spread \
-                  "    const " vector " w = " load ";\n    c = " sum ";\n" order "    return c;\n}\n",                 \
-        .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+        .helper = HELPER(row, lanes, vector, "const " element " *x",                                                   \
+                         spread "    const " vector " w = " load ";\n    c = " sum ";\n", order),                      \
+        .c = CALL(row)}
 #define FOURS_OF_GROUPS(row, lanes, groups, per, ...)                                                                  \
     OF_GROUPS(row, lanes, groups, per, "4", "u8", "i8", U8, I8, 4, "uint8_t", __VA_ARGS__, "", ANY)
 #define SHORT_FOURS_OF_GROUPS(row, lanes, groups, per, ...)                                                            \
@@ -162,10 +169,11 @@ PAIRS_OF_GROUPS(vpmaddwd_2x4, "8", "2", "4", TWO_OF_X8("4"), X8, "_mm256_add_epi
         .body = "proc p(C: f32[" lanes "] inout, A: bf16[2] in, B: bf16[" lanes ",2] in)\n"                            \
                 "  for v<" lanes "\n    for k<2\n      C[v] = fma(A[k], B[v,k], C[v])\n",                              \
         .holes = {{"C", F32, {1, 0}}, {"A", BF16, {0, 1}}, {"B", BF16, {2, 1}}},                                       \
-        .helper = "static inline " vector " nn_" #row "(" vector " c, const void *a, const void *b) {\n"               \
-                  "    int32_t pair;\n    __builtin_memcpy(&pair, a, 4);\n    return " intrinsics "_dpbf16_ps(c, "     \
-                  "(" pairs ")" intrinsics "_set1_epi32(pair), (" pairs ")" load "(b));\n}\n",                         \
-        .c = "{C} = (nn_f32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})",                                       \
+        .helper =                                                                                                      \
+            "static inline nn_f32x" lanes " nn_" #row "(nn_f32x" lanes " c, const void *a, const void *b) {\n"         \
+            "    int32_t pair;\n    __builtin_memcpy(&pair, a, 4);\n    return (nn_f32x" lanes ")" intrinsics          \
+            "_dpbf16_ps((" vector ")c, (" pairs ")" intrinsics "_set1_epi32(pair), (" pairs ")" load "(b));\n}\n",     \
+        .c = CALL(row),                                                                                                \
         .bound = 2}
 BF16_PAIRS(vdpbf16ps, "16", "__m512", "__m512bh", "_mm512", "_mm512_loadu_si512");
 BF16_PAIRS(vdpbf16ps_x8, "8", "__m256", "__m256bh", "_mm256", "_mm256_loadu_si256");
