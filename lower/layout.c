@@ -331,8 +331,14 @@ static bool is_turned_for_products(struct lowering *l, const struct group *gr, c
     }
     return turned && gr->cls != CLASS_CONTRACT && read_in_groups(l, v);
 }
+/* Of bytes that no instruction takes, but one that takes them as 16 bits. */
+static bool widens_to_groups(struct lowering *l, const struct value *v) {
+    const struct machine *m = l->o->target->machine;
+    return dtype_is_byte(v->type.dtype) && machine_group(m, v->type.dtype) < 2 && machine_group(m, I16) > 1;
+}
 static bool wants_groups(struct lowering *l, const struct value *v) {
-    return machine_group(l->o->target->machine, narrow_type(l, v)) > 1 && read_in_groups(l, v);
+    bool in_groups = machine_group(l->o->target->machine, narrow_type(l, v)) > 1 || widens_to_groups(l, v);
+    return in_groups && read_in_groups(l, v);
 }
 /* ---- why a result of a group lies in blocks of channels */
 struct result {
@@ -427,13 +433,20 @@ static void add_halos(struct lowering *l, const struct groups *gs, enum stage_cl
         for (int k = 0; gs->list.v[i]->cls == cls && k < gs->list.v[i]->anchor->ins.n; k++)
             add_halo(l, gs->list.v[i]->anchor, k);
 }
+/* All channels, as a product reads them one behind the other, if they are whole vectors. */
+static int block_of_all(const struct value *v, int lanes) {
+    int64_t channels;
+    return x_is_int(v->type.dims[1], &channels) && channels <= BLOCK_MAX && channels % lanes == 0 ? (int)channels
+                                                                                                  : lanes;
+}
 static void block_params(struct lowering *l, struct region *r) {
     bool vectors = machine_lanes(l->o->target->machine, F32) > 1;
     for (int k = 0; k < r->params.n; k++) {
         struct value *v = r->params.v[k];
         int lanes = must_be_plain(l, v) ? 0 : lanes_for(l, v);
-        if (lanes && (wants_groups(l, v) || (vectors && (read_by_window(l, v, true) || read_in_narrow_groups(l, v)))))
-            layout_for(l, v)->block = lanes;
+        bool groups = lanes && wants_groups(l, v);
+        if (groups || (lanes && vectors && (read_by_window(l, v, true) || read_in_narrow_groups(l, v))))
+            layout_for(l, v)->block = groups && widens_to_groups(l, v) ? block_of_all(v, lanes) : lanes;
     }
 }
 /* Weights in single cells: each panel is contiguous, because all of it is read before the next. */

@@ -499,16 +499,21 @@ static bool lower_groups(struct lowering *l, const struct groups *gs) {
     struct map done = {.arena = &l->c->arena};
     return lower_range(l, gs, &done, 0, gs->list.n, 0);
 }
-/* A parameter's buffer is plain; readers that want a border read a copy that has one. */
+/* A parameter's buffer is plain; readers that want a border, or blocks, read a copy that has them, in the type that
+ * they want. */
 static void pad_param(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     bool narrow = map_get(&l->narrow, PKEY(v)), padded = lay && lay->spec;
     if (!padded && narrow_type(l, v) == v->type.dtype) return;
+    enum dtype wanted = narrow ? NONE : lower_wanted(l, v);
     struct buf *plain = lower_buf(l, v),
-               *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
+               *b = lower_alloc(l, *v->name ? v->name : "padded", wanted == NONE ? v->type.dtype : wanted, v->type.dims,
+                                v->type.rank);
     if (narrow) narrow_buf(l, b);
     else widen_half(l, b);
     if (padded) lower_give_layout(l, b, lay);
+    if (wanted != NONE) b = lower_known_as(l, b, v->type.dtype);
+    if (padded) map_put(&l->specs, PKEY(b), lay);
     const char *nodes = l->nodes, *how = padded ? "with room around it" : "rounded";
     if (!nodes) l->nodes = internf(l->c->names, "input %s, %s", diag_quote(&l->c->arena, v->name), how);
     lower_copy(l, b, plain);

@@ -111,6 +111,8 @@ struct buf *lower_stored(struct lowering *l, struct buf *b);
 struct buf *lower_known_as(struct lowering *l, struct buf *stored, enum dtype bytes); /* inverse: the buffer as others
                                                                                        * know it */
 void choose_stored(struct lowering *l, const struct node *n);
+/* The other type in which readers want v's bytes to be stored (stored.c); NONE: no other. */
+enum dtype lower_wanted(struct lowering *l, struct value *v);
 void use_stored(struct lowering *l, struct block *stmts);
 struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd);
 enum scope lower_scope(const expr *dims, int nd); /* arena; region when a size is produced in the run */

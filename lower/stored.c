@@ -107,13 +107,16 @@ static bool look_at_writer(void *env, struct stmt *s) {
     }
     return !w->other;
 }
+enum dtype lower_wanted(struct lowering *l, struct value *v) {
+    bool kept = l->o->no_schedule || l->o->target->machine->gpu || !dtype_is_byte(v->type.dtype) || value_leaves(l, v);
+    return kept ? NONE : wanted_of(l, v);
+}
 void choose_stored(struct lowering *l, const struct node *n) {
-    if (l->o->no_schedule || l->o->target->machine->gpu) return;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
-        if (!b || !dtype_is_byte(b->type) || !map_get(&l->external, PKEY(b)) || value_leaves(l, v)) continue;
-        enum dtype t = wanted_of(l, v);
+        if (!b || !map_get(&l->external, PKEY(b))) continue;
+        enum dtype t = lower_wanted(l, v);
         struct writers w = {l, b, t, t == NONE};
         if (!w.other) walk(l->block, look_at_writer, &w);
         if (w.other) continue;

@@ -178,7 +178,7 @@ static const struct micro_speed sse2_blocks[] = BLOCKS(pmaddwd_s8u8, 7, 0.75, pm
 #define SQUARES_128                                                                                                    \
     {2, 8, "transpose8_u16", 0}, { 4, 4, "transpose4_u32", 0 }
 #define SQUARES_256                                                                                                    \
-    {4, 8, "transpose8_u32", 0}, { 8, 4, "transpose4_u64", 0 }
+    {1, 8, "transpose8_u8", 0}, {4, 8, "transpose8_u32", 0}, { 8, 4, "transpose4_u64", 0 }
 #define PLANES(bytes, n, planes, instr)                                                                                \
     { bytes, n, instr, planes }
 #define PLANES_128 PLANES(1, 16, 4, "planes4_u8"), PLANES(1, 16, 8, "planes8_u8"), PLANES(2, 8, 4, "planes4_u16")

@@ -125,12 +125,19 @@
 #define U32_CELLS          U32, "u32", "4", "4"
 #define U64_CELLS          U64, "u64", "8", "2"
 #define SQUARES_OF(...)    SQUARES(__VA_ARGS__)
+/* Rows of 8 bytes: those of a vector are interleaved as soon as they are loaded. */
+#define GET_2_OF_128                                                                                                   \
+    "    return _mm_unpacklo_epi8(_mm_loadl_epi64((const void *)x), _mm_loadl_epi64((const void *)(x + step)));\n"
+#define PUT_2_OF_128                                                                                                   \
+    "    _mm_storel_epi64((void *)y, v);\n    _mm_storel_epi64((void *)(y + step), _mm_unpackhi_epi64(v, v));\n"
 #define SQUARES_128(row, n, cells, count, set)                                                                         \
     SQUARES_OF(row, n, cells, "__m128i", count, "1", GET_128, UNPACK("_mm", set), PUT_128)
 #define SQUARES_256(row, n, cells, count, rows, set, put)                                                              \
     SQUARES_OF(row, n, cells, "__m256i", count, rows, GET_256, UNPACK("_mm256", set), put)
 #define SQUARES_512(row, n, cells, count, rows, set, put)                                                              \
     SQUARES_OF(row, n, cells, "__m512i", count, rows, GET_512, UNPACK("_mm512", set), put)
+SQUARES_OF(transpose8_u8, "8", U8, "u8", "1", "8", "__m128i", 4, "2", GET_2_OF_128, UNPACK("_mm", "epi8"),
+           PUT_2_OF_128);
 SQUARES_128(transpose16_u8, "16", U8_CELLS, 16, "epi8");
 SQUARES_128(transpose8_u16, "8", U16_CELLS, 8, "epi16");
 SQUARES_128(transpose4_u32, "4", U32_CELLS, 4, "epi32");

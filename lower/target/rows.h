@@ -22,20 +22,20 @@ extern const struct instr_row nn_tile_dpbusd, nn_tile_dpbssd, nn_tile_dpbuud, nn
 extern const struct instr_row nn_smmla, nn_ummla, nn_usmmla, nn_bfmmla;
 /* Squares that are transposed in registers (instr_transpose.c), and pixels of few cells that become planes; of vectors
  * of 128, 256 and 512 bits. */
-extern const struct instr_row nn_transpose16_u8, nn_transpose8_u16, nn_transpose4_u32, nn_transpose16_u8_x32,
-    nn_transpose16_u16, nn_transpose8_u32, nn_transpose4_u64, nn_transpose16_u8_x64, nn_transpose16_u16_x32,
-    nn_transpose16_u32, nn_transpose8_u64, nn_zip16_u8, nn_zip8_u16, nn_zip4_u32, nn_planes4_u8, nn_planes8_u8,
-    nn_planes4_u16, nn_planes4_u8_x32, nn_planes8_u8_x32, nn_planes4_u16_x16, nn_planes4_u8_x64, nn_planes8_u8_x64,
-    nn_planes4_u16_x32, nn_unzip4_u8, nn_unzip8_u8, nn_unzip4_u16;
+extern const struct instr_row nn_transpose16_u8, nn_transpose8_u8, nn_transpose8_u16, nn_transpose4_u32,
+    nn_transpose16_u8_x32, nn_transpose16_u16, nn_transpose8_u32, nn_transpose4_u64, nn_transpose16_u8_x64,
+    nn_transpose16_u16_x32, nn_transpose16_u32, nn_transpose8_u64, nn_zip16_u8, nn_zip8_u16, nn_zip4_u32, nn_planes4_u8,
+    nn_planes8_u8, nn_planes4_u16, nn_planes4_u8_x32, nn_planes8_u8_x32, nn_planes4_u16_x16, nn_planes4_u8_x64,
+    nn_planes8_u8_x64, nn_planes4_u16_x32, nn_unzip4_u8, nn_unzip8_u8, nn_unzip4_u16;
 #define NN_PLANES_SSE2   &nn_planes4_u8, &nn_planes8_u8, &nn_planes4_u16
 #define NN_PLANES_AVX2   &nn_planes4_u8_x32, &nn_planes8_u8_x32, &nn_planes4_u16_x16, NN_PLANES_SSE2
 #define NN_PLANES_AVX512 &nn_planes4_u8_x64, &nn_planes8_u8_x64, &nn_planes4_u16_x32, NN_PLANES_AVX2
 #define NN_SQUARES_SSE2  NN_PLANES_SSE2, &nn_transpose16_u8, &nn_transpose8_u16, &nn_transpose4_u32
 #define NN_SQUARES_AVX2                                                                                                \
     NN_PLANES_AVX2, &nn_transpose16_u8_x32, &nn_transpose16_u16, &nn_transpose8_u32, &nn_transpose4_u64,               \
-        &nn_transpose8_u16, &nn_transpose4_u32
+        &nn_transpose8_u8, &nn_transpose8_u16, &nn_transpose4_u32
 #define NN_SQUARES_AVX512                                                                                              \
     NN_PLANES_AVX512, &nn_transpose16_u8_x64, &nn_transpose16_u16_x32, &nn_transpose16_u32, &nn_transpose8_u64,        \
-        &nn_transpose8_u32, &nn_transpose4_u64, &nn_transpose8_u16, &nn_transpose4_u32
+        &nn_transpose8_u32, &nn_transpose4_u64, &nn_transpose8_u8, &nn_transpose8_u16, &nn_transpose4_u32
 #define NN_SQUARES_NEON &nn_zip16_u8, &nn_zip8_u16, &nn_zip4_u32, &nn_unzip4_u8, &nn_unzip8_u8, &nn_unzip4_u16
 #endif

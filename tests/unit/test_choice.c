@@ -113,8 +113,7 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("cortex-m4", consts, "%x: u8[1,16,140]", nodes), "contraction: smlad_u8i8, lanes 1 along n0");
     says(choices("aarch64-dotprod", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot_x4, lanes 4 along n0");
     says(choices("cortex-a55", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot_x4, lanes 4 along n0");
-    /* in groups they would have to be put first; has none */
-    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
+    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "contraction: vpmaddubsw_x16, lanes 16 along n0");
     says(choices("x86-64", consts, "%x: u8[1,16,140]", nodes), "contraction: pmaddwd, lanes 4 along n0");
 }
 /* Of one channel what lies side by side is the window; 13 registers hold a line of six sums, and not one of eight. */

@@ -78,8 +78,8 @@ Test(problem, qlinearconv) {
                              "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}");
     says(t, "contraction\n");
     says(t, "axes m0<1 n0<16 s0<14; sums k0<8 w0<3\n");
-    says(t, "b: f32[16,8,3] constant\n"); /* 1 - 7; each partial sum is a whole number below 2^24 */
-    says(t, ": f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
+    says(t, "b: i8[16,8,3] constant\n"); /* 1 - 7 */
+    says(t, ": i32 += a[m0,k0,s0+w0-1 else 7i32] * b[n0,k0,w0]");
     says(t, "]: u8 = "); /* is requantised */
 }
 Test(problem, pooling) {
