@@ -155,6 +155,31 @@ static bool has_product(struct grouping *q, const struct group *gr) {
         if (info_of(q, gr->nodes.v[k])->cls->product) return true;
     return false;
 }
+/* Do sums over channels read v, perhaps after maps? */
+static bool goes_to_channels(struct grouping *q, const struct value *v, int maps) {
+    for (int k = 0; k < v->uses.n; k++) {
+        struct info *reader = v->uses.v[k].region ? NULL : info_of(q, v->uses.v[k].node);
+        const struct node_class *cls = reader ? reader->cls : NULL;
+        const struct node *n = v->uses.v[k].node;
+        if (cls && cls->channels) return true;
+        if (cls && cls->cls == CLASS_MAP && n->outs.n == 1 && maps && goes_to_channels(q, n->outs.v[0], maps - 1))
+            return true;
+    }
+    return false;
+}
+/* Does n put cells of a row apart that lay side by side? Squares of the whole result are turned faster than each row is
+ * written cell by cell. Not if sums over channels read them: these have blocks, in which channels lie side by side. */
+static bool takes_rows_apart(struct grouping *q, struct node *n) {
+    enum { MAPS = 4 }; /* in between */
+    int k;
+    bool inner, part;
+    if (!q->m || !q->m->squares || !node_permutes(q->probes, n, &k, &inner, &part) || inner) return false;
+    const struct stmt *s = info_of(q, n)->cls->stages.v[0];
+    const expr last = s->u.stage.value->arg[s->u.stage.value->n - 1];
+    for (int d = s->u.stage.naxes; d-- && s->u.stage.axes[d] != last->u.var;)
+        if (!x_is(s->u.stage.axes[d]->extent, 1)) return !goes_to_channels(q, n->outs.v[0], MAPS);
+    return false;
+}
 /* Why n cannot join the group; NULL: it can. *rows: as a member of a row group. */
 static const char *refusal(struct grouping *q, const struct node *n, const struct group *gr, bool *rows) {
     struct info *i = info_of(q, n);
@@ -173,6 +198,7 @@ static const char *refusal(struct grouping *q, const struct node *n, const struc
     bool product = has_product(q, gr);
     if (cls == CLASS_ROW && (i->cls->product || product)) return "product";
     if (product) return elementwise(q, n, gr);
+    if (cls == CLASS_VIEW && takes_rows_apart(q, (struct node *)n)) return "takes-rows-apart";
     *rows = true;
     return shares_rows(q, n, gr);
 }
@@ -329,6 +355,7 @@ const char *group_reason_text(const char *refused) {
         {"other-index", "the reader reads at another index than this kernel stores at"},
         {"other-extents", "the reader has other extents"},
         {"other-rows", "the reader shares no rows with this kernel"},
+        {"takes-rows-apart", "the reader puts the cells of a row apart"},
         {"product", "the reader is a row, and one of the two a sum of products, whose factors rows could not pack"},
         {"row-too-large", "a row with what the reader needs does not stay in the cache"},
         {"several-consumers", "the reader could join, but another reader of the result could not"},

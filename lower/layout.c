@@ -195,10 +195,35 @@ static bool pools_alone(struct lowering *l, struct node *n) {
     for (int i = 0; pools && i < n->outs.v[0]->uses.n; i++) pools = is_pool(l, n->outs.v[0]->uses.v[i].node);
     return pools;
 }
+/* Is v, computed or given in the run, read at each channel of out, but not in blocks? */
+static bool is_plain_beside(struct lowering *l, const struct value *v, const struct value *out) {
+    int d = v->type.rank - out->type.rank + 1; /* where broadcasting puts the channels */
+    const struct value_layout *lay = layout_of_value(l, v);
+    return !is_fixed(v) && d >= 0 && v->type.rank <= out->type.rank && v->type.dims[d] == out->type.dims[1] &&
+           !(lay && lay->block);
+}
+/* Does something plain join what the anchor computes, whose channels leave a part of the last block? Vectors of it
+ * would end beyond its own channels. */
+static bool joins_plain_part(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    const struct value *out = gr->anchor->outs.v[0];
+    int64_t channels;
+    int lanes = lanes_for(l, out);
+    if (!lanes || !x_is_int(out->type.dims[1], &channels) || channels % lanes == 0) return false;
+    for (int i = 0; i < gr->nodes.n; i++) {
+        const struct node *n = gr->nodes.v[i];
+        for (int k = 0; n != gr->anchor && k < n->ins.n; k++) {
+            const struct value *v = n->ins.v[k];
+            bool own = v && v->def && map_get(&gs->of_node, PKEY(v->def)) == gr;
+            if (v && !own && is_plain_beside(l, v, out)) return true;
+        }
+    }
+    return false;
+}
 /* It can, and it pays. Not for a window that reads computed plain rows: it computes row by row, since it would have to
  * gather vectors of channels cell by cell. If it reads an input, it does make blocks: it is the first of many kernels
  * that then have them, unless these are all pools. */
-static bool makes_blocks(struct lowering *l, const struct group *gr) {
+static bool makes_blocks(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    if (joins_plain_part(l, gs, gr)) return false;
     bool blocked = gr->cls != CLASS_WINDOW, first = !pools_alone(l, gr->anchor);
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         const struct value *v = gr->anchor->ins.v[k];
@@ -347,7 +372,7 @@ struct result {
     const struct group *gr;
     struct value *v;
 };
-static bool is_made(const struct result *q) { return makes_blocks(q->l, q->gr); }
+static bool is_made(const struct result *q) { return makes_blocks(q->l, q->gs, q->gr); }
 static bool is_moved(const struct result *q) { return moves_blocked(q->l, q->gr, q->v); }
 static bool is_computed(const struct result *q) {
     enum stage_class cls = q->gr->cls;
@@ -373,10 +398,21 @@ static const struct blocks_reason {
                       {is_joined, "it is added to what a product or window makes"},
                       {is_turned, "its channels become contiguous for a product"},
                       {is_narrow, "a product takes its channels in groups"}};
+/* Does a convolution read v whose weights are made in the run, and not packed? It takes plain rows. */
+static bool read_beside_plain_weights(struct lowering *l, const struct value *v) {
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *n = v->uses.v[i].node;
+        const struct node_class *k = n && !n->op->control ? classify_node(l->probes, n) : NULL;
+        if (k && k->cls == CLASS_CONTRACT && k->channels && !has_packed_weights(l, n)) return true;
+    }
+    return false;
+}
 static void block_result(const struct result *q) {
     struct value_layout *lay;
     int lanes = lanes_for(q->l, q->v);
-    if (!lanes || (keeps_plain(q->l, q->v) && !is_given_of_blocks(q->l, q->gr, q->v))) return;
+    if (!lanes || read_beside_plain_weights(q->l, q->v) ||
+        (keeps_plain(q->l, q->v) && !is_given_of_blocks(q->l, q->gr, q->v)))
+        return;
     for (size_t k = 0; k < sizeof blocks_reasons / sizeof *blocks_reasons; k++)
         if (blocks_reasons[k].holds(q)) {
             lay = layout_for(q->l, q->v), lay->block = lanes, lay->why = blocks_reasons[k].why;
@@ -439,13 +475,20 @@ static int block_of_all(const struct value *v, int lanes) {
     return x_is_int(v->type.dims[1], &channels) && channels <= BLOCK_MAX && channels % lanes == 0 ? (int)channels
                                                                                                   : lanes;
 }
-static void block_params(struct lowering *l, struct region *r) {
+/* Is v added to such a result whose last block its channels do not fill? Then vectors of v would end beyond its own. */
+static bool joins_part_of_block(struct lowering *l, const struct groups *gs, const struct value *v, int lanes) {
+    int64_t channels;
+    return x_is_int(v->type.dims[1], &channels) && channels % lanes && joins_blocks(l, gs, v);
+}
+static void block_params(struct lowering *l, struct region *r, const struct groups *gs) {
     bool vectors = machine_lanes(l->o->target->machine, F32) > 1;
     for (int k = 0; k < r->params.n; k++) {
         struct value *v = r->params.v[k];
         int lanes = must_be_plain(l, v) ? 0 : lanes_for(l, v);
         bool groups = lanes && wants_groups(l, v);
-        if (groups || (lanes && vectors && (read_by_window(l, v, true) || read_in_narrow_groups(l, v))))
+        if (groups ||
+            (lanes && vectors &&
+             (read_by_window(l, v, true) || read_in_narrow_groups(l, v) || joins_part_of_block(l, gs, v, lanes))))
             layout_for(l, v)->block = groups && widens_to_groups(l, v) ? block_of_all(v, lanes) : lanes;
     }
 }
@@ -520,7 +563,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     choose_narrow(l, r);
     if (l->o->no_schedule || l->o->target->machine->gpu || !decide(l->c, "layouts of values")) return;
     for (struct node *n = r->first; n; n = n->next) pack_weights(l, n);
-    block_params(l, r);
+    block_params(l, r, gs);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs, gs->list.v[i]);
     add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows, so their borders come first */
     add_halos(l, gs, CLASS_WINDOW);

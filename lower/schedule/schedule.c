@@ -46,7 +46,8 @@ static bool take_point(struct plan *u, const struct point *p, struct text *choic
     const char *why = try_point(u, p);
     if (!why) {
         u->taken.strategy = p->by->name, u->taken.cycles = p->cycles;
-        u->taken.apart = p->by == &strategy_pointwise && p->u.cells.way >= CELLS_GATHERED;
+        u->taken.apart = (p->by == &strategy_pointwise && p->u.cells.way >= CELLS_GATHERED) ||
+                         (p->by == &strategy_rows && p->u.rows.lanes == LANES_NONE && u->k->product);
     }
     if (choices) print_choice(choices, u, p);
     if (choices && why) text_printf(choices, "    refused: %s\n", why);

@@ -59,7 +59,7 @@ def cells_of(nest):
 
 def plain_kernels(text, few):
     """{kernel: (class, reason)} of those in plain loops that have more than a few cells."""
-    found, name, kind, cells, reasons, refused, last = {}, "", "", 1, {}, {}, ""
+    found, name, kind, cells, reasons, refused, last, serial = {}, "", "", 1, {}, {}, "", False
     for line in text.split("\n"):
         kernel, choice = KERNEL.match(line), CHOICE.match(line)
         if kernel:
@@ -68,10 +68,11 @@ def plain_kernels(text, few):
             cells = max(cells, cells_of(line))
         elif choice:
             last = choice[1]
+            serial = last == "plain loops" or (choice[2] == "without lanes" and kind in ("contraction", "window"))
             reasons.setdefault(last, choice[2] or "")
         elif line.startswith("    refused: "):
             refused.setdefault(last, general(line[len("    refused: "):]))
-        elif line == "    taken" and last == "plain loops" and cells > few:
+        elif line == "    taken" and serial and cells > few:
             found[name] = kind, next(({**reasons, **refused}[s] for s in ASKED[kind] if s in reasons), "")
     return found
 
