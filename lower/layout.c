@@ -112,16 +112,27 @@ static bool is_fixed_within(const struct value *v, int *nodes) {
     return fixed;
 }
 static bool is_fixed(const struct value *v) { return is_fixed_within(v, &(int){64}); }
+/* Is the factor another one for each channel of the result? A picture is not. */
+static bool makes_channels(const struct node_class *k, expr factor) {
+    bool uses = false;
+    for (int d = 0; d < factor->n; d++) uses |= x_uses_var(NULL, factor->arg[d], k->sum->u.stage.axes[1]);
+    return uses;
+}
 /* Does n have packed weights, or need none? Weights computed at run time are packed by channels where that pays
  * (packing.h); otherwise they are read row by row, and then everything else should be plain as well. What is no product
  * has no weights, and nor does a square. */
 static bool has_packed_weights(struct lowering *l, struct node *n) {
     const struct node_class *k = classify_node(l->probes, n);
     if (!k->sum) return true;
-    const struct value *a = probed_value(l->probes, n, k->factors[0]->u.buf),
-                       *b = probed_value(l->probes, n, k->factors[1]->u.buf);
     const struct packed_factor *packed = map_get(&l->packed, PKEY(n));
-    return a == b || (a && is_fixed(a)) || (b && is_fixed(b)) || (packed && packed->weights);
+    bool weights = packed && packed->weights, square = true;
+    const struct value *other = probed_value(l->probes, n, k->factors[1]->u.buf);
+    for (int f = 0; f < 2; f++) {
+        const struct value *v = probed_value(l->probes, n, k->factors[f]->u.buf);
+        square &= v == other;
+        weights |= v && is_fixed(v) && (!k->channels || makes_channels(k, k->factors[f]));
+    }
+    return weights || square;
 }
 static void pack_weights(struct lowering *l, struct node *n) {
     const struct node_class *k = n->op->control ? NULL : classify_node(l->probes, n);
