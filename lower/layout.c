@@ -134,18 +134,19 @@ static bool has_packed_weights(struct lowering *l, struct node *n) {
     }
     return weights || square;
 }
-static void pack_weights(struct lowering *l, struct node *n) {
+static void pack_factor(struct lowering *l, struct node *n) {
     const struct node_class *k = n->op->control ? NULL : classify_node(l->probes, n);
-    if (!k || !k->sum || !k->channels || map_get(&l->packed, PKEY(n))) return;
+    if (!k || !k->sum || map_get(&l->packed, PKEY(n))) return;
     const struct operand *b;
     struct panels how;
     struct problem p;
     struct block stages = k->stmts;
-    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product || !find_packed_weights(l, &p, &b, &how)) return;
+    if (!stages_problem(l->c, &stages, NULL, &p) || !p.product) return;
+    if (!(k->channels ? find_packed_weights : find_colliding)(l, &p, &b, &how)) return;
     struct value *v = probed_value(l->probes, n, b->read->u.buf);
     if (is_fixed(v)) return;
     struct packed_factor *f = NEW(&l->c->arena, struct packed_factor);
-    f->value = v, f->weights = true;
+    f->value = v, f->weights = k->channels;
     f->layout = layout_packed(l->c, how, b->read->n);
     map_put(&l->packed, PKEY(n), f);
 }
@@ -376,6 +377,28 @@ static bool wants_groups(struct lowering *l, const struct value *v) {
     bool in_groups = machine_group(l->o->target->machine, narrow_type(l, v)) > 1 || widens_to_groups(l, v);
     return in_groups && read_in_groups(l, v);
 }
+/* Does a pointwise convolution, to many channels, read v whose plain channels would displace each other from the
+ * caches? It reads them once for each few channels of its result. */
+static bool collides(struct lowering *l, const struct value *v) {
+    enum { MANY = 32, ROWS = 64 };
+    int64_t channels, cells = dtype_bytes(v->type.dtype), n;
+    if (v->type.rank < 3 || !x_is_int(v->type.dims[1], &channels)) return false;
+    for (int d = 2; d < v->type.rank; d++) {
+        if (!x_is_int(v->type.dims[d], &n)) return false;
+        cells = sat_mul(cells, n);
+    }
+    if (!machine_colliding(l->o->target->machine, (int)(channels < ROWS ? channels : ROWS), cells)) return false;
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *reader = v->uses.v[i].node;
+        const struct node_class *k =
+            reader && v->uses.v[i].index == 0 && !reader->op->control ? classify_node(l->probes, reader) : NULL;
+        if (!k || !k->sum || !k->channels || !has_packed_weights(l, reader)) continue;
+        int64_t taps = 1;
+        for (int r = 0; r < k->sum->u.stage.nred; r++) taps = sat_mul(taps, const_extent(k->sum->u.stage.red[r]));
+        if (taps == channels && const_extent(k->sum->u.stage.axes[1]) >= MANY) return true;
+    }
+    return false;
+}
 /* ---- why a result of a group lies in blocks of channels */
 struct result {
     struct lowering *l;
@@ -399,6 +422,7 @@ static bool is_turned(const struct result *q) { return is_turned_for_products(q-
 static bool is_narrow(const struct result *q) {
     return q->gr->cls != CLASS_ROW && map_get(&q->l->narrow, PKEY(q->v)) && wants_groups(q->l, q->v);
 }
+static bool is_colliding(const struct result *q) { return is_no_sum(q) && collides(q->l, q->v); }
 static const struct blocks_reason {
     bool (*holds)(const struct result *);
     const char *why;
@@ -408,7 +432,8 @@ static const struct blocks_reason {
                       {is_windowed, "a window within channels reads it"},
                       {is_joined, "it is added to what a product or window makes"},
                       {is_turned, "its channels become contiguous for a product"},
-                      {is_narrow, "a product takes its channels in groups"}};
+                      {is_narrow, "a product takes its channels in groups"},
+                      {is_colliding, "its channels would displace each other from the caches"}};
 /* Does a convolution read v whose weights are made in the run, and not packed? It takes plain rows. */
 static bool read_beside_plain_weights(struct lowering *l, const struct value *v) {
     for (int i = 0; i < v->uses.n; i++) {
@@ -497,9 +522,9 @@ static void block_params(struct lowering *l, struct region *r, const struct grou
         struct value *v = r->params.v[k];
         int lanes = must_be_plain(l, v) ? 0 : lanes_for(l, v);
         bool groups = lanes && wants_groups(l, v);
-        if (groups ||
-            (lanes && vectors &&
-             (read_by_window(l, v, true) || read_in_narrow_groups(l, v) || joins_part_of_block(l, gs, v, lanes))))
+        if (groups || (lanes && vectors &&
+                       (read_by_window(l, v, true) || read_in_narrow_groups(l, v) ||
+                        joins_part_of_block(l, gs, v, lanes) || collides(l, v))))
             layout_for(l, v)->block = groups && widens_to_groups(l, v) ? block_of_all(v, lanes) : lanes;
     }
 }
@@ -573,7 +598,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
     choose_narrow(l, r);
     if (l->o->no_schedule || l->o->target->machine->gpu || !decide(l->c, "layouts of values")) return;
-    for (struct node *n = r->first; n; n = n->next) pack_weights(l, n);
+    for (struct node *n = r->first; n; n = n->next) pack_factor(l, n);
     block_params(l, r, gs);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs, gs->list.v[i]);
     add_halos(l, gs, CLASS_CONTRACT); /* products lose more by tests than other windows, so their borders come first */

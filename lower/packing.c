@@ -1,5 +1,6 @@
 /* Which factors are packed at run time, and how; see packing.h. */
 #include "lower/packing.h"
+#include "ir/base/checked.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 
@@ -90,6 +91,33 @@ bool find_packed_weights(struct lowering *l, const struct problem *p, const stru
         double copied = cells + typical_size(l->c, x->read->u.buf->logical, x->read->u.buf->nlogical, OPEN_SIZE) +
                         typical_result(l->c, s);
         if (rows * cells * saved > COPY * copied) return true;
+    }
+    return false;
+}
+
+/* ---- rows that collide */
+static int64_t bytes_between_rows(const struct operand *b, int summed) {
+    int64_t bytes = dtype_bytes(b->read->u.buf->type), n;
+    for (int d = summed + 1; d < b->read->n; d++) {
+        if (!x_is_int(b->read->u.buf->dims[d], &n)) return 0;
+        bytes = sat_mul(bytes, n);
+    }
+    return bytes;
+}
+bool find_colliding(struct lowering *l, const struct problem *p, const struct operand **b, struct panels *how) {
+    enum { ROWS = 64, MANY = 32 };
+    const struct machine *m = l->o->target->machine;
+    const struct stmt *s = p->sum;
+    int lanes = machine_lanes(m, F32), along, summed;
+    for (int k = 0; k < 2 && lanes > 1; k++) {
+        const struct operand *first = k ? &p->b : &p->a, *second = k ? &p->a : &p->b;
+        if (first->read != first->value || second->read != second->value || second->read->u.buf->type != F32) continue;
+        if (!rows_meet_lanes(s, first->read, second->read, &along, &summed) || along < summed) continue;
+        int64_t n = const_extent(s->u.stage.red[0]), apart = bytes_between_rows(second, summed);
+        if (!machine_colliding(m, (int)(n < ROWS ? n : ROWS), apart)) continue;
+        if (typical_rows(l->c, s, second) < MANY) continue;
+        *b = second, *how = (struct panels){lanes, 1, along, summed};
+        return true;
     }
     return false;
 }

@@ -19,4 +19,8 @@ bool find_packing(struct lowering *l, const struct problem *p, enum dtype t, con
 /* Is it better to pack the weights of this convolution, which are computed at run time, by channels like constants,
  * even though its other operand then has to be copied into blocks of channels? */
 bool find_packed_weights(struct lowering *l, const struct problem *p, const struct operand **b, struct panels *how);
+/* Is a factor computed at run time whose plain rows would displace each other from the caches, and which many rows of
+ * the other one multiply? Then *b is that factor, and *how the packing, in which a vector's cells of all rows follow
+ * each other. */
+bool find_colliding(struct lowering *l, const struct problem *p, const struct operand **b, struct panels *how);
 #endif
