@@ -168,7 +168,8 @@ static bool goes_to_channels(struct grouping *q, const struct value *v, int maps
     return false;
 }
 /* Does n put cells of a row apart that lay side by side? Squares of the whole result are turned faster than each row is
- * written cell by cell. Not if sums over channels read them: these have blocks, in which channels lie side by side. */
+ * written cell by cell. Not if rows are shorter than a vector: as many rows as one has lanes are computed side by side;
+ * nor if sums over channels read them: these have blocks, in which channels lie side by side. */
 static bool takes_rows_apart(struct grouping *q, struct node *n) {
     enum { MAPS = 4 }; /* in between */
     int k;
@@ -176,6 +177,8 @@ static bool takes_rows_apart(struct grouping *q, struct node *n) {
     if (!q->m || !q->m->squares || !node_permutes(q->probes, n, &k, &inner, &part) || inner) return false;
     const struct stmt *s = info_of(q, n)->cls->stages.v[0];
     const expr last = s->u.stage.value->arg[s->u.stage.value->n - 1];
+    int64_t cells;
+    if (x_is_int(last->u.var->extent, &cells) && cells < machine_lanes(q->m, F32)) return false;
     for (int d = s->u.stage.naxes; d-- && s->u.stage.axes[d] != last->u.var;)
         if (!x_is(s->u.stage.axes[d]->extent, 1)) return !goes_to_channels(q, n->outs.v[0], MAPS);
     return false;
